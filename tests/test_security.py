@@ -27,7 +27,7 @@ from sweep.clusters import Local, load_cluster, open_cluster
 from sweep.datasets import load_dataset
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import load_spec
-from sweep.store.search_state_file import check_state, read_state, write_state
+from sweep.store.search_state_format import check_state, read_state, write_state
 from tests.helpers import ROOT
 
 # What the sources may not use

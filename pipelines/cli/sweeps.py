@@ -154,7 +154,7 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
 
     Exit code 1 says that something is wrong, or that planned tasks have failed or have no row.
     """
-    from sweep.verify.peer_claims import refuted_claims
+    from sweep.verify.external_claims import refuted_claims
     from sweep.verify.verify import verify_sweep
 
     found = verify_sweep(folder, proof, lambda text: click.echo(text, err=True), sample)

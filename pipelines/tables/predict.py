@@ -16,7 +16,7 @@ from solver.errors import InputError
 from solver.features.columns import ColumnSpec
 from solver.problem.target import MISSING, UNKNOWN, find_labels
 from solver.trees.tree import Tree
-from sweep.rows.metrics import held_out_quality
+from sweep.rows.metric_columns import held_out_quality
 
 
 class Accuracy(NamedTuple):

@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from solver.features.category_values import as_yaml
-from sweep.spec.remedies import LIMIT, with_overrides
+from sweep.spec.error_hints import LIMIT, with_overrides
 
 
 def as_option(name: str, wish: Any) -> str:

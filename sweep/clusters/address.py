@@ -14,7 +14,7 @@ from solver.errors import InputError, one_line
 from sweep.clusters.base import Cluster
 from sweep.clusters.validators import PrivateKey
 from sweep.clusters.worker_admission import check_workers
-from sweep.spec.python_calls import FromPython
+from sweep.spec.python_spec import FromPython
 from sweep.spec.yaml_reader import problem
 
 

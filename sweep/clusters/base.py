@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from solver.errors import InputError
 from sweep.clusters.dask_settings import ALLOWED, NEEDED, flatten, is_allowed
-from sweep.spec.python_calls import FromPython
+from sweep.spec.python_spec import FromPython
 from sweep.spec.yaml_reader import problem, unknown
 
 

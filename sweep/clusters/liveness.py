@@ -15,7 +15,7 @@ from solver.errors import InputError
 from sweep.clusters.base import Cluster
 from sweep.events import Listener
 from sweep.plan.software_versions import difference
-from sweep.worker.steps import REFUSED
+from sweep.worker.dask_steps import REFUSED
 from sweep.worker.worker_process import LEAVING
 
 _KEEP_SECONDS = 5.0

@@ -22,7 +22,7 @@ from sweep.clusters.dask_settings import nest
 from sweep.clusters.tls import security_in
 from sweep.clusters.validators import HostName, Memory, PythonPath, SafePath, Word
 from sweep.clusters.worker_retirement import RETIRE_AT, RetireInTime
-from sweep.spec.python_calls import FromPython
+from sweep.spec.python_spec import FromPython
 from sweep.spec.yaml_reader import problem, unknown
 
 OPTIONS = (

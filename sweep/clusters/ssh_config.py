@@ -15,7 +15,7 @@ from solver.errors import InputError, one_line
 from solver.features.number_format import count
 from sweep.clusters.base import Cluster, needs
 from sweep.clusters.validators import HostName, Memory, PrivateKey, PythonPath, SafePath, Word
-from sweep.spec.python_calls import FromPython
+from sweep.spec.python_spec import FromPython
 from sweep.spec.yaml_reader import problem
 
 

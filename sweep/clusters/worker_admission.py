@@ -1,6 +1,6 @@
 """Refuse to begin with workers whose code or libraries could change a result.
 
-Workers that come later check themselves, see :mod:`sweep.worker.steps`.
+Workers that come later check themselves, see :mod:`sweep.worker.dask_steps`.
 """
 
 from __future__ import annotations

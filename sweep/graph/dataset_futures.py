@@ -13,7 +13,7 @@ from distributed import Client, Future
 from solver.errors import InputError, one_line
 from sweep.datasets import Dataset, load_dataset
 from sweep.plan.plan import Node, Plan
-from sweep.worker import steps
+from sweep.worker import dask_steps
 from sweep.worker.run_settings import Run
 from sweep.worker.tasks import Prepared
 
@@ -77,7 +77,9 @@ class Data:
             found = None
         if found is None:
             loaded = self._load(node, priority)
-            encoded = self._submit(steps.encode, f"encode-{node.number}", priority, loaded, node)
+            encoded = self._submit(
+                dask_steps.encode, f"encode-{node.number}", priority, loaded, node
+            )
             found = self._held[node.number] = Sources(encoded, loaded)
         self._held.move_to_end(node.number)
         self._evict()
@@ -120,7 +122,7 @@ class Data:
             is_sent = digest in self._unreadable or (reference.is_fetched and not self._are_here)
             table = self._table(node) if is_sent else None
             name, arguments = f"load-{digest[:12]}", (reference, digest, table)
-            self._loaded[digest] = self._submit(steps.load, name, priority, *arguments)
+            self._loaded[digest] = self._submit(dask_steps.load, name, priority, *arguments)
         return self._loaded[digest]
 
     def _table(self, node: Node) -> Dataset | str:

@@ -18,12 +18,12 @@ from sweep.events import Listener, Outcome, Progress, Silent
 from sweep.filesystem import Place, is_remote, open_folder
 from sweep.graph.backlog import Backlog
 from sweep.graph.interrupt import Interrupts
-from sweep.graph.shards import backlog_of
+from sweep.graph.sharded_tasks import backlog_of
 from sweep.graph.submission_window import Window
 from sweep.graph.time_left import TimeLeft
 from sweep.plan.plan import Plan, make_plan
 from sweep.plan.software_versions import fingerprint
-from sweep.rows.optimality_gaps import checkpoint_gap, largest_gap_of_all
+from sweep.rows.path_gaps import checkpoint_gap, largest_gap_of_all
 from sweep.rows.result_rows import Checkpoint, Finished
 from sweep.spec.spec import SweepFile
 from sweep.store import store as stores

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweep.plan.plan import Task
-from sweep.worker.exits import End, told_ends
-from sweep.worker.steps import AT
+from sweep.worker.dask_steps import AT
+from sweep.worker.exit_reasons import End, told_ends
 
 MOST_SPARED = 3
 """Workers asked to end that may have run a task before it is a suspect."""

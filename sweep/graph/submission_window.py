@@ -26,20 +26,20 @@ from solver.solution import Status
 from sweep.clusters.liveness import ClusterWatch, start
 from sweep.graph.backlog import Backlog
 from sweep.graph.batching import Batching
-from sweep.graph.cells import CellMaker
 from sweep.graph.dataset_futures import Data, Sources
 from sweep.graph.failures import Failures
-from sweep.graph.shards import Shards
+from sweep.graph.sharded_tasks import Shards
+from sweep.graph.task_messages import CellMaker
 from sweep.plan.plan import Node, Plan, Task
 from sweep.rows import result_rows
 from sweep.rows.result_rows import Checkpoint, Finished, Provenance, as_finished, checkpoint_of
 from sweep.rows.shard_rows import of_shard
 from sweep.store.store import Store
-from sweep.transfer.driver_transfers import Transfer, Transfers
-from sweep.worker import steps
-from sweep.worker.batch_cells import REST
+from sweep.transfer.driver_side import Transfer, Transfers
+from sweep.worker import dask_steps
+from sweep.worker.batch_iterator import REST
 from sweep.worker.checkpointing import WANTED
-from sweep.worker.exits import MEMORY_TOPIC, TellExits
+from sweep.worker.exit_reasons import MEMORY_TOPIC, TellExits
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import COSTS, LISTENS, deliver
 from sweep.worker.tasks import warm_up_aside
@@ -233,7 +233,7 @@ class Window:
         sources = self._data.of(tasks[0].node, priority)
         arguments = self.run, suspect, sources.encoded, cells
         key = f"solve-{number}-{self.run.name}"
-        future = self.client.submit(steps.solve, *arguments, key=key, priority=priority)
+        future = self.client.submit(dask_steps.solve, *arguments, key=key, priority=priority)
         self._out[key] = Batch(future, tasks, suspect, sources)
         self._completed.add(future)
         self._added.set()
@@ -277,7 +277,7 @@ class Window:
             self._wait_again(batch)  # it was cancelled, or the scheduler is lost
         elif isinstance(error, KilledWorker):
             self._worker_died(batch, str(error.task), error.last_worker.address)
-        elif isinstance(error, steps.UnreadableError):
+        elif isinstance(error, dask_steps.UnreadableError):
             self._data.send(batch.node, batch.sources.loaded)
             self._give_back(batch.tasks)
         else:

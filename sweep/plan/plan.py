@@ -28,7 +28,7 @@ from solver.search_shards import Shard
 from solver.trees.tree import TaskType
 from sweep import datasets
 from sweep.datasets.dataset_reference import DatasetRef, parse_reference
-from sweep.plan.automatic import settle
+from sweep.plan.auto_choices import settle
 from sweep.plan.task_keys import KeyMaker, canonical, question_limits
 from sweep.spec import folds
 from sweep.spec.lambda_axis import Axis, Lam

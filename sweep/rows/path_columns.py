@@ -193,7 +193,7 @@ def objective_at(steps: Sequence[Claimed], lam: Fraction, weight: int) -> Fracti
 def path_columns(path: Path, tested: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The columns that only a path has.
 
-    ``tested`` is the :func:`sweep.rows.metrics.held_out_quality` of each step's tree.
+    ``tested`` is the :func:`sweep.rows.metric_columns.held_out_quality` of each step's tree.
     """
     wrong = [columns.get("test_errors") for columns in tested]
     outputs = len(path.steps[0].tree.outputs)

@@ -19,7 +19,7 @@ from sweep.plan.plan import NodeInfo
 from sweep.plan.software_versions import git_revision, versions
 from sweep.plan.task_keys import canonical, strict_json
 from sweep.rows import schema
-from sweep.rows.metrics import train_quality
+from sweep.rows.metric_columns import train_quality
 from sweep.rows.path_progress import solves_of
 from sweep.rows.schema import FILES
 
@@ -206,7 +206,7 @@ def solved(
     n_features_encoded: int,
     tested: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The row of a solution; ``tested`` is from :func:`sweep.rows.metrics.held_out_quality`.
+    """The row of a solution; ``tested`` is from :func:`sweep.rows.metric_columns.held_out_quality`.
 
     Raises TypeError or ValueError if the solver's extra is not plain data or not finite.
     """

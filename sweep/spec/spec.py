@@ -28,10 +28,10 @@ from solver.limits import Limits
 from solver.options import Option
 from solver.search_shards import Shard
 from sweep.datasets.dataset_reference import DatasetRef
+from sweep.spec.folds import NoValidation, Validation
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
 from sweep.spec.rashomon_entry import RashomonEntry
 from sweep.spec.task_options import LAM, PATH, PROOF, RASHOMON, with_asks
-from sweep.spec.validation import NoValidation, Validation
 from sweep.spec.yaml_reader import (
     Strict,
     YamlFile,

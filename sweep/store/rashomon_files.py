@@ -23,7 +23,7 @@ from solver.rashomon import Cell, Question, RashomonSet, StoredGraph
 from sweep.filesystem import Folder
 from sweep.plan.task_keys import canonical
 from sweep.spec.task_options import asked_rashomon
-from sweep.store import certificates, checksummed_parquet
+from sweep.store import certificate_files, checksummed_parquet
 
 FOLDER = "rashomon"
 
@@ -151,4 +151,4 @@ def relative_path(key: str) -> str:
 def lost(folder: Folder, rows: pa.Table) -> pa.ChunkedArray:
     """Which rows (with ``key`` and :data:`BYTES`) name a file that is missing or has another
     size."""
-    return certificates.lost(folder, rows, FOLDER, BYTES)
+    return certificate_files.lost(folder, rows, FOLDER, BYTES)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from solver.errors import InputError
 from sweep.filesystem import Folder, StorageError
 from sweep.rows.result_rows import Checkpoint
-from sweep.store.search_state_file import check_identity, read_about
+from sweep.store.search_state_format import check_identity, read_about
 
 FOLDER = "states"
 _SUFFIX = ".npz"

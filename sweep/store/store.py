@@ -26,7 +26,7 @@ from sweep.plan.task_keys import canonical
 from sweep.rows.result_rows import Checkpoint, Finished
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import SweepFile, parse_spec
-from sweep.store import certificates as proofs
+from sweep.store import certificate_files as proofs
 from sweep.store import (
     checksummed_parquet,
     rashomon_files,

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from solver.solution import Status
 from sweep.filesystem import Folder, Place, open_folder
-from sweep.rows.optimality_gaps import PATH, checkpoint_gap, largest_gap, open_paths, row_gap
+from sweep.rows.path_gaps import PATH, checkpoint_gap, largest_gap, open_paths, row_gap
 from sweep.rows.result_rows import Checkpoint
 from sweep.store import rashomon_files
-from sweep.store.certificates import BYTES, lost
+from sweep.store.certificate_files import BYTES, lost
 from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import plan_tables, planned_tasks

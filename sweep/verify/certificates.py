@@ -19,7 +19,7 @@ from solver.verify.certificate_checker import Refused, check
 from sweep.filesystem import Folder
 from sweep.rows.path_columns import objective_at, stored_claims
 from sweep.spec.task_options import asks_proof
-from sweep.store.certificates import read_certificate, relative_path
+from sweep.store.certificate_files import read_certificate, relative_path
 from sweep.verify.raw_data import FoldKey, Tables
 
 

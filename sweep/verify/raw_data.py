@@ -18,10 +18,10 @@ from solver.trees.tree import Tree
 from solver.verify.scorer import end_of, missed_at
 from sweep.datasets import Dataset, load_dataset
 from sweep.filesystem import Folder
-from sweep.rows.metrics import squared_loss
+from sweep.rows.metric_columns import squared_loss
 from sweep.spec import folds
 from sweep.store.store import stored_sweep
-from sweep.verify.node_totals import NodeTotals
+from sweep.verify.node_counts import NodeTotals
 from sweep.worker.encode import encode
 
 _MOST_SCORES = 500_000

@@ -23,18 +23,18 @@ from solver.trees.tree import Tree
 from sweep.filesystem import Folder, Place, open_folder
 from sweep.plan.task_keys import allowed_trees, canonical, task_key
 from sweep.rows import schema
-from sweep.rows.metrics import rmse
+from sweep.rows.metric_columns import rmse
 from sweep.rows.result_rows import Checkpoint
 from sweep.spec.task_options import shown_lam
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import planned_tasks
 from sweep.store.row_precedence import RUN_COLUMNS, rows_of_tasks
-from sweep.store.search_state_file import check_state
+from sweep.store.search_state_format import check_state
 from sweep.store.search_states import state_name, state_sizes
 from sweep.store.store import read_manifest
-from sweep.verify import good_trees
+from sweep.verify import rashomon_sets
 from sweep.verify.certificates import check_certificate, check_presence
-from sweep.verify.paths import check_path_columns, check_stored_path, path_claims
+from sweep.verify.lambda_paths import check_path_columns, check_stored_path, path_claims
 from sweep.verify.raw_data import FoldKey, Tables
 from sweep.verify.sampling import Ticker, sampled_rows
 
@@ -132,12 +132,12 @@ def verify_sweep(
         is_checked = row["planned"] or all(folder.exists(row[n]) for n in schema.FILES if row[n])
         if not problems and is_checked:
             problems = _problems(
-                chain(check_presence(row, folder), good_trees.check_presence(row, folder))
+                chain(check_presence(row, folder), rashomon_sets.check_presence(row, folder))
             )
         is_checked &= not problems and not is_former
         if is_checked and row["rashomon"] is not None:
             with clock.during(f"counting the good trees of {_describe(row)}"):
-                problems = _problems(good_trees.check_good_trees(row, folder, tables, proof))
+                problems = _problems(rashomon_sets.check_good_trees(row, folder, tables, proof))
             n_sets += not problems
         if is_checked and not problems and proof and row["proof"] is not None:
             n_proofs += 1
@@ -290,7 +290,7 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
     if gap != value - bound:
         yield f"the gap is {gap}, by objective and bound {value - bound}"
     # A path may be proven at its least λ and open elsewhere; or not all good trees are found.
-    lacks = good_trees.lacks_good_trees(row)
+    lacks = rashomon_sets.lacks_good_trees(row)
     is_open = (row["path"] is not None or lacks) and status is not Status.OPTIMAL
     tolerance = Fraction(row["tolerance"])
     if (status is Status.OPTIMAL) != (gap <= tolerance) and not is_open:

@@ -15,7 +15,7 @@ from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.task_options import asks_proof
-from sweep.store.certificates import Certifier, claims_of, relative_path, to_bytes
+from sweep.store.certificate_files import Certifier, claims_of, relative_path, to_bytes
 from sweep.worker.checkpointing import Keeper
 
 

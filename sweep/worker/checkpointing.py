@@ -17,9 +17,9 @@ from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
-from sweep.store.search_state_file import State, TooLargeError, read_state, size_of, write_state
-from sweep.transfer.worker_files import STATE_FILES
-from sweep.worker.exits import GUARDED
+from sweep.store.search_state_format import State, TooLargeError, read_state, size_of, write_state
+from sweep.transfer.worker_side import STATE_FILES
+from sweep.worker.exit_reasons import GUARDED
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import exchange
 from sweep.worker.worker_process import GUARD, TIME_GUARD, is_given_up, is_stopped

@@ -39,16 +39,16 @@ from sweep import datasets
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.plan.plan import Node, NodeInfo
 from sweep.rows import result_rows
-from sweep.rows.metrics import held_out_quality
+from sweep.rows.metric_columns import held_out_quality
 from sweep.rows.path_columns import path_columns, path_disagreement
 from sweep.rows.path_progress import ResumedSeries, Solved, parse_solves, recalled_path, with_known
 from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
 from sweep.spec.task_options import asked_rashomon, asks_path, asks_proof, own_options
-from sweep.worker.batch_cells import BatchCells
+from sweep.worker.batch_iterator import BatchCells
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper
 from sweep.worker.encode import encode
-from sweep.worker.good_trees import find_good_trees
+from sweep.worker.rashomon_sets import find_good_trees
 from sweep.worker.run_settings import Run
 from sweep.worker.worker_process import first_on_machine, is_stopped
 

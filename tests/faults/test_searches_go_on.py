@@ -20,7 +20,7 @@ from solver.lambda_series import Series
 from solver.path.path_search import find_path
 from sweep.datasets import load_dataset
 from sweep.store.read_results import read_results
-from sweep.store.search_state_file import read_about
+from sweep.store.search_state_format import read_about
 from sweep.store.sweep_status import sweep_status
 from tests.helpers import wait_until
 from tests.helpers.drivers import (

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sweep.filesystem import Place, open_folder
 from sweep.rows.schema import SCHEMA
-from sweep.store import certificates
+from sweep.store import certificate_files
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import plan_tables
 from sweep.store.store import read_manifest
@@ -34,7 +34,7 @@ def read_rows(store: Place) -> pd.DataFrame:
     folder = open_folder(store)
     read_manifest(folder)
     table = Parts(folder).read(_READ, _short).unify_dictionaries()
-    proof = pc.if_else(certificates.lost(folder, table), None, table["proof"])
+    proof = pc.if_else(certificate_files.lost(folder, table), None, table["proof"])
     table = table.set_column(table.schema.get_field_index("proof"), "proof", proof)
     pa.default_memory_pool().release_unused()
     frame = _as_frame(table)

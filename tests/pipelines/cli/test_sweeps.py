@@ -22,8 +22,8 @@ from sweep.store import store as stores
 from sweep.store.checksummed_parquet import to_bytes
 from sweep.store.plan_file import survey
 from sweep.store.read_results import read_results
-from sweep.verify import peer_claims
-from sweep.verify.peer_claims import Contradiction
+from sweep.verify import external_claims
+from sweep.verify.external_claims import Contradiction
 from tests.helpers import ROOT, without_dask
 from tests.helpers.commands import SCRIPT, refused, run
 
@@ -182,7 +182,7 @@ def test_verify_names_claims_of_others_that_are_not_true(
     finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = Contradiction("four", "onehot", "0", "dl85", "the optimum 0.25", "branches", "has 0")
-    monkeypatch.setattr(peer_claims, "refuted_claims", lambda folder: [said])
+    monkeypatch.setattr(external_claims, "refuted_claims", lambda folder: [said])
     result = run("verify", finished / "out")
     assert result.exit_code == 0
     told, last = result.stdout.splitlines()

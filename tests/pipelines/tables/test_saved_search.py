@@ -24,7 +24,7 @@ from solver.options import Option
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
-from sweep.store.search_state_file import read_about, read_state
+from sweep.store.search_state_format import read_about, read_state
 
 STEPS = 10
 

@@ -10,8 +10,8 @@ from sweep.graph import failures as module
 from sweep.graph.failures import MOST_SPARED, Case, Failures
 from sweep.plan.plan import Plan, Task, make_plan
 from sweep.spec.spec import parse_spec
-from sweep.worker.exits import ENDED, GUARDED
-from sweep.worker.steps import AT, NOTHING
+from sweep.worker.dask_steps import AT, NOTHING
+from sweep.worker.exit_reasons import ENDED, GUARDED
 from sweep.worker.worker_process import TIME_EXIT
 
 REMOVED = {"action": "remove-worker", "expected": False}

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.errors import InputError
-from sweep.spec.folds import Fold, describe, held_out, list_folds
-from sweep.spec.validation import Holdout, KFold, NoValidation
+from sweep.spec.folds import Fold, Holdout, KFold, NoValidation, describe, held_out, list_folds
 
 TARGET = np.array([0] * 50 + [1] * 30 + [2] * 7)
 

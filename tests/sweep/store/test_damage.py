@@ -14,11 +14,11 @@ from solver.errors import InputError
 from sweep.filesystem import open_folder
 from sweep.plan.plan import make_plan
 from sweep.rows.result_rows import Checkpoint, as_finished
-from sweep.store import certificates
+from sweep.store import certificate_files
 from sweep.store import store as stores
 from sweep.store.plan_file import read_plan, survey
 from sweep.store.read_results import read_results
-from sweep.store.search_state_file import read_state, write_state
+from sweep.store.search_state_format import read_state, write_state
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 from tests.helpers import without_dask
@@ -93,7 +93,7 @@ def test_any_byte_of_any_file_that_is_changed_is_found_or_changes_nothing(tmp_pa
         "state": state,
     }
     folder = open_folder(out)
-    proof, _ = certificates.read_certificate(folder, rows[0]["proof"])
+    proof, _ = certificate_files.read_certificate(folder, rows[0]["proof"])
     arrays, about = read_state(state, {"a": "b"})
 
     def check(kind: str) -> None:
@@ -104,7 +104,7 @@ def test_any_byte_of_any_file_that_is_changed_is_found_or_changes_nothing(tmp_pa
         elif kind == "sweep":
             assert stores.stored_sweep(out).text == sweep.text
         elif kind == "proof":
-            columns, _ = certificates.read_certificate(folder, rows[0]["proof"])
+            columns, _ = certificate_files.read_certificate(folder, rows[0]["proof"])
             assert all(list(columns[name]) == list(proof[name]) for name in proof)
         elif kind == "checkpoint":
             if stores.read_checkpoint(folder, "checkpoints/a.parquet") is None:

@@ -16,7 +16,7 @@ from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.store import search_states
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
-from sweep.store.search_state_file import read_state, write_state
+from sweep.store.search_state_format import read_state, write_state
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 from tests.helpers import without_dask

@@ -24,7 +24,7 @@ from sweep.rows import schema
 from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec
-from sweep.store import certificates, checksummed_parquet
+from sweep.store import certificate_files, checksummed_parquet
 from sweep.store import part_files as parts
 from sweep.store import store as stores
 from sweep.store.plan_file import read_plan, survey
@@ -399,7 +399,7 @@ def test_a_full_disk_is_told_and_loses_no_row(
 
 
 def with_certificate(row: dict[str, Any], content: bytes) -> dict[str, Any]:
-    return {**row, "proof": certificates.relative_path(row["key"]), PROOF_CONTENT: content}
+    return {**row, "proof": certificate_files.relative_path(row["key"]), PROOF_CONTENT: content}
 
 
 def test_a_certificate_is_on_the_disk_before_its_row(

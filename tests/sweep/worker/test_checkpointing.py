@@ -20,10 +20,10 @@ from solver.problem.problem import Problem
 from solver.search_shards import Shard
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell, Checkpoint
-from sweep.store.search_state_file import read_state, write_state
-from sweep.transfer import worker_files
-from sweep.transfer.driver_transfers import Transfer, Transfers
-from sweep.transfer.worker_files import WorkerFiles
+from sweep.store.search_state_format import read_state, write_state
+from sweep.transfer import worker_side
+from sweep.transfer.driver_side import Transfer, Transfers
+from sweep.transfer.worker_side import WorkerFiles
 from sweep.worker import checkpointing
 from sweep.worker.checkpointing import Keeper, Pace
 from sweep.worker.run_settings import Run
@@ -66,7 +66,7 @@ class Worker:
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     own = WorkerFiles()
     monkeypatch.setattr(checkpointing, "STATE_FILES", own)
-    monkeypatch.setattr(worker_files, "STATE_FILES", own)
+    monkeypatch.setattr(worker_side, "STATE_FILES", own)
     return Worker(tmp_path / "worker")
 
 
@@ -96,13 +96,13 @@ def test_a_keeper_offers_states_one_at_a_time(worker: Any) -> None:
     snapshot(seen(1, 30.0))
     assert worker.kinds() == ["snapshot", "state"]
     token = worker.told[1]["token"]
-    _, about = read_state(worker_files.STATE_FILES.path(token), CELL.identity)
+    _, about = read_state(worker_side.STATE_FILES.path(token), CELL.identity)
     # The earlier attempt was another search: its time, bound and iterations count.
     assert (about.reached["seconds"], about.reached["iterations"]) == (130.0, 41)
     assert about.reached["lower_bound"] == "3/8"
     snapshot(seen(2, 60.0))
     assert worker.kinds() == ["snapshot", "state", "snapshot"]
-    worker_files.discard(token)
+    worker_side.discard(token)
     snapshot(seen(3, 90.0))
     assert worker.kinds()[3:] == ["snapshot", "state"]
 
@@ -121,10 +121,10 @@ def test_the_last_state_is_offered_if_the_search_could_go_on(worker: Any) -> Non
         snapshot(seen(9, 40.0))
         keeper.end(solution(at, seconds, status))
         assert worker.kinds() == ["snapshot", "state"] + ["state"] * offered
-        assert not worker_files.STATE_FILES.path(worker.told[1]["token"]).exists()
+        assert not worker_side.STATE_FILES.path(worker.told[1]["token"]).exists()
         if offered:
             state, _ = read_state(
-                worker_files.STATE_FILES.path(worker.told[2]["token"]), CELL.identity
+                worker_side.STATE_FILES.path(worker.told[2]["token"]), CELL.identity
             )
             assert state["at"] == [9]
 
@@ -134,7 +134,7 @@ def test_a_last_state_is_not_offered_twice(worker: Any) -> None:
     snapshot(seen(9, 40.0))
     keeper.end(solution(9, 40.0))
     assert worker.kinds() == ["snapshot", "state"]
-    assert worker_files.STATE_FILES.path(worker.told[1]["token"]).exists()
+    assert worker_side.STATE_FILES.path(worker.told[1]["token"]).exists()
 
 
 def test_a_state_that_would_take_too_long_is_not_even_made(worker: Any) -> None:
@@ -173,14 +173,14 @@ def test_solvers_without_states_send_none(worker: Any) -> None:
 def test_a_state_of_no_use_is_told(worker: Any) -> None:
     cell = replace(CELL, state="run-1")
     keeper, _ = keeper_of(worker, cell)
-    write_state(worker_files.STATE_FILES.path("run-1"), {}, {"task": "another"})
-    size = worker_files.STATE_FILES.path("run-1").stat().st_size
-    content = worker_files.STATE_FILES.path("run-1").read_bytes()
-    assert worker_files.take_chunk("run", "run-1", 0, content, size, worker)
+    write_state(worker_side.STATE_FILES.path("run-1"), {}, {"task": "another"})
+    size = worker_side.STATE_FILES.path("run-1").stat().st_size
+    content = worker_side.STATE_FILES.path("run-1").read_bytes()
+    assert worker_side.take_chunk("run", "run-1", 0, content, size, worker)
     assert keeper.received() is None
     assert worker.kinds() == ["wanted", "bad-state"]
     assert (worker.told[0]["token"], worker.told[0]["address"]) == ("run-1", ADDRESS)
-    assert not worker_files.STATE_FILES.path("run-1").exists()
+    assert not worker_side.STATE_FILES.path("run-1").exists()
     assert not keeper.resumed()
 
 
@@ -195,7 +195,7 @@ class Client:
         self.calls -= 1
         if self.calls < 0:
             raise OSError("connection lost")
-        more = {"dask_worker": self.worker} if function is worker_files.take_chunk else {}
+        more = {"dask_worker": self.worker} if function is worker_side.take_chunk else {}
         return {ADDRESS: function(*given, **more)}
 
 
@@ -208,7 +208,7 @@ def wait_until(done: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def content(monkeypatch: pytest.MonkeyPatch) -> bytes:
-    monkeypatch.setattr(worker_files, "CHUNK", 1000)
+    monkeypatch.setattr(worker_side, "CHUNK", 1000)
     return np.random.default_rng(0).bytes(10_500)
 
 
@@ -222,8 +222,8 @@ def transfer(path: Path, size: int) -> Transfer:
 def test_a_file_comes_in_chunks_and_goes_from_the_worker(
     worker: Any, tmp_path: Path, content: bytes
 ) -> None:
-    worker_files.STATE_FILES.open(worker, "run")
-    worker_files.STATE_FILES.path("run-1").write_bytes(content)
+    worker_side.STATE_FILES.open(worker, "run")
+    worker_side.STATE_FILES.path("run-1").write_bytes(content)
     client = Client(worker)
     transfers = Transfers(client, "run")  # type: ignore[arg-type]
     transfers.fetch(transfer(tmp_path / "here", len(content)))
@@ -232,15 +232,15 @@ def test_a_file_comes_in_chunks_and_goes_from_the_worker(
     wait_until(lambda: bool(found.extend(transfers.arrivals()) or found))
     assert found[0].path.read_bytes() == content
     assert not transfers.coming
-    wait_until(lambda: not worker_files.STATE_FILES.path("run-1").exists())
+    wait_until(lambda: not worker_side.STATE_FILES.path("run-1").exists())
 
 
 @pytest.mark.parametrize("calls, size", [(4, 10_500), (99, 20_000)])
 def test_half_a_file_is_thrown_away(
     worker: Any, tmp_path: Path, content: bytes, calls: int, size: int
 ) -> None:
-    worker_files.STATE_FILES.open(worker, "run")
-    worker_files.STATE_FILES.path("run-1").write_bytes(content)
+    worker_side.STATE_FILES.open(worker, "run")
+    worker_side.STATE_FILES.path("run-1").write_bytes(content)
     transfers = Transfers(Client(worker, calls), "run")  # type: ignore[arg-type]
     transfers.fetch(transfer(tmp_path / "here", size))
     wait_until(lambda: not transfers.coming)
@@ -256,8 +256,8 @@ def test_a_file_goes_to_the_search_that_waits_for_it(
     transfers = Transfers(Client(worker), "run")  # type: ignore[arg-type]
     # The first chunk may come before the worker has begun anything of this run.
     transfers.deliver(transfer(tmp_path / "here", len(content)))
-    wait_until(lambda: worker.local_directory in str(worker_files.STATE_FILES.path("run-1")))
-    found = worker_files.STATE_FILES.wait_for("run-1", lambda: False)
+    wait_until(lambda: worker.local_directory in str(worker_side.STATE_FILES.path("run-1")))
+    found = worker_side.STATE_FILES.wait_for("run-1", lambda: False)
     assert found is not None
     assert found.read_bytes() == content
 
@@ -269,31 +269,31 @@ def test_a_search_does_not_wait_for_what_will_not_come(
     client = Client(worker, 3)
     transfers = Transfers(client, "run")  # type: ignore[arg-type]
     waiting: list[Any] = []
-    worker_files.STATE_FILES.open(worker, "run")
+    worker_side.STATE_FILES.open(worker, "run")
     thread = Thread(
-        target=lambda: waiting.append(worker_files.STATE_FILES.wait_for("run-1", lambda: False))
+        target=lambda: waiting.append(worker_side.STATE_FILES.wait_for("run-1", lambda: False))
     )
     thread.start()
     transfers.deliver(transfer(tmp_path / "here", len(content)))
     notes: list[str] = []
     wait_until(lambda: bool(notes.extend(transfers.notes()) or notes))
     assert "does not go on from its state: OSError: connection lost" in notes[0]
-    worker_files.refuse("run-1")  # as the driver tells a worker that it can reach
+    worker_side.refuse("run-1")  # as the driver tells a worker that it can reach
     thread.join(timeout=5)
     assert waiting == [None]
-    assert worker_files.STATE_FILES.wait_for("run-2", lambda: True) is None
-    monkeypatch.setattr(worker_files, "CHUNK_TIMEOUT", 0.1)
-    monkeypatch.setattr(worker_files, "_POLL", 0.05)
-    assert worker_files.STATE_FILES.wait_for("run-3", lambda: False) is None
+    assert worker_side.STATE_FILES.wait_for("run-2", lambda: True) is None
+    monkeypatch.setattr(worker_side, "CHUNK_TIMEOUT", 0.1)
+    monkeypatch.setattr(worker_side, "_POLL", 0.05)
+    assert worker_side.STATE_FILES.wait_for("run-3", lambda: False) is None
 
 
 def test_a_new_run_clears_the_files(worker: Any) -> None:
-    worker_files.STATE_FILES.open(worker, "run")
-    worker_files.STATE_FILES.path("run-1").write_text("old")
-    worker_files.STATE_FILES.open(worker, "run")
-    assert worker_files.read_chunk("run-1", 1) == b"ld"
-    worker_files.STATE_FILES.open(worker, "other")
-    assert worker_files.read_chunk("run-1", 0) is None
+    worker_side.STATE_FILES.open(worker, "run")
+    worker_side.STATE_FILES.path("run-1").write_text("old")
+    worker_side.STATE_FILES.open(worker, "run")
+    assert worker_side.read_chunk("run-1", 1) == b"ld"
+    worker_side.STATE_FILES.open(worker, "other")
+    assert worker_side.read_chunk("run-1", 0) is None
 
 
 def test_closed_transfers_carry_nothing(worker: Any, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import parse_spec
 from sweep.store import checksummed_parquet
-from sweep.verify.peer_claims import contradictions, refuted_claims
+from sweep.verify.external_claims import contradictions, refuted_claims
 from tests.helpers import without_dask
 
 

@@ -1,4 +1,4 @@
-"""Tests of sweep/store/search_state_file.py: what is written is read, anything else is refused."""
+"""Tests of sweep/store/search_state_format.py: what is written is read; all else is refused."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from solver.errors import InputError
-from sweep.store import search_state_file
-from sweep.store.search_state_file import (
+from sweep.store import search_state_format
+from sweep.store.search_state_format import (
     TooLargeError,
     check_state,
     read_about,
@@ -112,7 +112,7 @@ def test_another_search_is_told_apart(path: Path, who: dict[str, str], word: str
 
 
 def test_a_file_of_another_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_state_file, "VERSION", 0)
+    monkeypatch.setattr(search_state_format, "VERSION", 0)
     with pytest.raises(InputError, match=r"has state version 1, this .* reads version 0; use"):
         read_state(path, WHO)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from solver.catalogue import SOLVERS
-from sweep.graph.shards import Shards
+from sweep.graph.sharded_tasks import Shards
 from sweep.plan.plan import Plan, Task
 from sweep.rows.result_rows import Cell
 from sweep.store.search_states import Held

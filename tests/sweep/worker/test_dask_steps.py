@@ -1,4 +1,4 @@
-"""Tests of sweep/worker/steps.py, outside of a cluster."""
+"""Tests of sweep/worker/dask_steps.py, outside of a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sweep.plan.plan import Plan, make_plan
 from sweep.plan.software_versions import fingerprint
 from sweep.rows.result_rows import Cell
 from sweep.spec.spec import parse_spec
-from sweep.worker import steps, tasks
+from sweep.worker import dask_steps, tasks
 from sweep.worker.run_settings import Run
 
 SPEC = """
@@ -50,8 +50,8 @@ class Worker:
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
     found = Worker()
-    monkeypatch.setattr(steps, "get_worker", lambda: found)
-    monkeypatch.setattr(steps, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(dask_steps, "get_worker", lambda: found)
+    monkeypatch.setattr(dask_steps, "_RETRY_SECONDS", 0.0)
     return found
 
 
@@ -63,7 +63,7 @@ def test_the_driver_hears_what_begins_and_ends(
     worker: Worker, prepared: tasks.Prepared, cells: list[Cell], suspect: bool
 ) -> None:
     run = Run("run", fingerprint=fingerprint())
-    assert steps.solve(run, suspect, prepared, cells).keys == [cell.key for cell in cells]
+    assert dask_steps.solve(run, suspect, prepared, cells).keys == [cell.key for cell in cells]
     at = {"kind": "at", "worker": "tcp://a:1"}
     assert worker.told[0] == {**at, "key": "solve-1"}
     assert worker.told[-1] == {**at, "key": None}
@@ -72,19 +72,19 @@ def test_the_driver_hears_what_begins_and_ends(
 def test_a_worker_of_another_version_does_nothing(worker: Worker) -> None:
     run = Run("run", fingerprint={**fingerprint(), "numba": "0.1"})
     with pytest.raises(Reschedule):
-        steps.load(run, False, CAR, load_dataset(CAR).digest, None)
+        dask_steps.load(run, False, CAR, load_dataset(CAR).digest, None)
     told, at = worker.told
     assert (told["kind"], told["fingerprint"]) == ("refused", fingerprint())
-    assert (at["kind"], at["key"]) == ("at", steps.NOTHING)
+    assert (at["kind"], at["key"]) == ("at", dask_steps.NOTHING)
 
 
 @pytest.mark.parametrize("is_over", [False, True])
 def test_a_worker_that_leaves_begins_nothing(
     worker: Worker, monkeypatch: pytest.MonkeyPatch, is_over: bool
 ) -> None:
-    monkeypatch.setattr(steps, "is_leaving", lambda: True)
-    monkeypatch.setattr(steps, "is_over", lambda run: is_over)
-    load: Callable[[], Any] = lambda: steps.load(  # noqa: E731
+    monkeypatch.setattr(dask_steps, "is_leaving", lambda: True)
+    monkeypatch.setattr(dask_steps, "is_over", lambda run: is_over)
+    load: Callable[[], Any] = lambda: dask_steps.load(  # noqa: E731
         Run("run"), False, CAR, load_dataset(CAR).digest, None
     )
     if is_over:  # then it is soon done
@@ -92,18 +92,18 @@ def test_a_worker_that_leaves_begins_nothing(
     else:
         with pytest.raises(Reschedule):
             load()
-        assert [told["key"] for told in worker.told] == [steps.NOTHING]
+        assert [told["key"] for told in worker.told] == [dask_steps.NOTHING]
 
 
 def test_a_dataset_is_read_or_comes_from_the_driver(worker: Worker) -> None:
     dataset, run = load_dataset(CAR), Run("run")
-    assert steps.load(run, False, CAR, dataset.digest, None).digest == dataset.digest
+    assert dask_steps.load(run, False, CAR, dataset.digest, None).digest == dataset.digest
     nowhere = DatasetRef(name="none", path="/nowhere.csv", target="y")
-    assert steps.load(run, False, nowhere, dataset.digest, dataset) is dataset
+    assert dask_steps.load(run, False, nowhere, dataset.digest, dataset) is dataset
     with pytest.raises(InputError, match="it is gone"):
-        steps.load(run, False, nowhere, dataset.digest, "it is gone")
-    with pytest.raises(steps.UnreadableError):
-        steps.load(run, False, nowhere, dataset.digest, None)
-    with pytest.raises(steps.UnreadableError, match="not the one"):
-        steps.load(run, False, CAR, "0" * 64, None)
+        dask_steps.load(run, False, nowhere, dataset.digest, "it is gone")
+    with pytest.raises(dask_steps.UnreadableError):
+        dask_steps.load(run, False, nowhere, dataset.digest, None)
+    with pytest.raises(dask_steps.UnreadableError, match="not the one"):
+        dask_steps.load(run, False, CAR, "0" * 64, None)
     assert [told["key"] for told in worker.told] == 5 * ["solve-1", None]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweep.worker.exits import End, told_ends
+from sweep.worker.exit_reasons import End, told_ends
 from sweep.worker.worker_process import MEMORY_EXIT, TIME_EXIT
 
 

@@ -1,4 +1,4 @@
-"""Tests of sweep/graph/shards.py, and of what plans and specs say of shards."""
+"""Tests of sweep/graph/sharded_tasks.py, and of what plans and specs say of shards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from solver.errors import InputError
 from solver.search_shards import Shard
 from solver.solution import Status
 from solver.verify.solution_checks import disagreement
-from sweep.graph.shards import Shards, backlog_of
+from sweep.graph.sharded_tasks import Shards, backlog_of
 from sweep.plan.plan import Plan, Task, make_plan
 from sweep.rows.result_rows import Checkpoint, Finished, as_finished
 from sweep.rows.shard_rows import merge_rows, solution_of

@@ -1,4 +1,4 @@
-"""Tests of sweep/worker/good_trees.py."""
+"""Tests of sweep/worker/rashomon_sets.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sweep.rows import schema
 from sweep.rows.result_rows import Cell, checkpoint_of
 from sweep.rows.schema import RASHOMON_CONTENT
 from sweep.spec.spec import parse_spec
-from sweep.worker import good_trees, tasks, worker_process
+from sweep.worker import rashomon_sets, tasks, worker_process
 from sweep.worker.run_settings import Run
 
 SPEC = """
@@ -79,7 +79,7 @@ def test_a_stopped_search_goes_on_without_the_one_for_the_optimum(
         worker_process.request_stop("test-stops-good-trees")
         return rashomon_set(problem, lam, within, unit, **given)
 
-    monkeypatch.setattr(good_trees, "rashomon_set", stop)
+    monkeypatch.setattr(rashomon_sets, "rashomon_set", stop)
     row = solved(prepared, cells[0], "test-stops-good-trees")
     assert (row["status"], row["error"], row["rashomon"]) == ("stopped", None, None)
     monkeypatch.undo()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from distributed import Client
 
 from solver.errors import one_line
-from sweep.transfer import worker_files
+from sweep.transfer import worker_side
 
 _Item = TypeVar("_Item")
 
@@ -147,7 +147,7 @@ class Transfers:
         try:
             with transfer.path.open("wb") as file:
                 while file.tell() < transfer.size:
-                    data = self._ask(transfer, worker_files.read_chunk, transfer.token, file.tell())
+                    data = self._ask(transfer, worker_side.read_chunk, transfer.token, file.tell())
                     if not data or self._closed:
                         return False  # it was of a search that has ended since
                     file.write(data)
@@ -156,7 +156,7 @@ class Transfers:
             return True
         finally:
             with suppress(Exception):
-                self._ask(transfer, worker_files.discard, transfer.token)
+                self._ask(transfer, worker_side.discard, transfer.token)
 
     def _deliver(self, transfer: Transfer) -> None:
         try:
@@ -164,15 +164,15 @@ class Transfers:
             with transfer.source() as file:
                 total = file.size()
                 while (offset := file.tell()) < total:
-                    data = file.read(worker_files.CHUNK)
+                    data = file.read(worker_side.CHUNK)
                     given = (self._run, transfer.token, offset, data, total)
-                    if self._closed or not self._ask(transfer, worker_files.take_chunk, *given):
+                    if self._closed or not self._ask(transfer, worker_side.take_chunk, *given):
                         return
         except Exception as error:
             why = one_line(f"{type(error).__name__}: {error}", 160)
             self._notes.put(f"a search does not go on from its state: {why}")
             with suppress(Exception):
-                self._ask(transfer, worker_files.refuse, transfer.token)
+                self._ask(transfer, worker_side.refuse, transfer.token)
 
 
 def _drain(source: queue.SimpleQueue[_Item]) -> list[_Item]:

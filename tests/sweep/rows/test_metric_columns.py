@@ -1,11 +1,11 @@
-"""Tests of sweep/rows/metrics.py: the quality of predictions on test rows."""
+"""Tests of sweep/rows/metric_columns.py: the quality of predictions on test rows."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from solver.solution import BELOW_ONE
-from sweep.rows.metrics import held_out_quality
+from sweep.rows.metric_columns import held_out_quality
 
 
 def test_r2_is_1_only_if_nothing_remains() -> None:

@@ -1,4 +1,4 @@
-"""Tests of sweep/verify/good_trees.py."""
+"""Tests of sweep/verify/rashomon_sets.py."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_tampered_set_is_named(
 ) -> None:
     name = rewrite(out, change)
     # The size of the file is another one: that alone is found, so the row follows it here.
-    monkeypatch.setattr("sweep.verify.good_trees.check_presence", lambda row, folder: iter(()))
+    monkeypatch.setattr("sweep.verify.rashomon_sets.check_presence", lambda row, folder: iter(()))
     found = verify_sweep(out)
     assert len(found.findings) == 1
     assert re.search(message, problems(found))
@@ -160,8 +160,8 @@ def test_a_tampered_set_is_named(
 def test_a_new_search_finds_trees_that_are_missing(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweep.verify.good_trees._check_claims", lambda *given: iter(()))
-    monkeypatch.setattr("sweep.verify.good_trees.check_presence", lambda row, folder: iter(()))
+    monkeypatch.setattr("sweep.verify.rashomon_sets._check_claims", lambda *given: iter(()))
+    monkeypatch.setattr("sweep.verify.rashomon_sets.check_presence", lambda row, folder: iter(()))
     name = rewrite(out, one_more)
     assert verify_sweep(out).findings == []
     assert f"{name}: a new search finds" in problems(verify_sweep(out, proof=True))

@@ -17,7 +17,7 @@ from sweep.filesystem import open_folder
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import parse_spec
 from sweep.store import checksummed_parquet
-from sweep.store.certificates import read_certificate, relative_path
+from sweep.store.certificate_files import read_certificate, relative_path
 from sweep.verify.verify import Verification, verify_sweep
 from tests.helpers import without_dask
 

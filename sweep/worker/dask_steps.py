@@ -19,7 +19,7 @@ from sweep.plan.plan import Node
 from sweep.plan.software_versions import fingerprint
 from sweep.rows.result_rows import Cell, Finished
 from sweep.worker import tasks
-from sweep.worker.batch_cells import REST
+from sweep.worker.batch_iterator import REST
 from sweep.worker.run_settings import Run
 from sweep.worker.worker_process import is_leaving, is_over
 

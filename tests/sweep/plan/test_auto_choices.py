@@ -1,4 +1,4 @@
-"""Tests of sweep/plan/automatic.py."""
+"""Tests of sweep/plan/auto_choices.py."""
 
 from __future__ import annotations
 
