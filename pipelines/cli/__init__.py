@@ -1,7 +1,7 @@
 """The command line ``treesweep``. Slow imports are inside the commands.
 
 Here: a module for each command or group: arguments, printing, exit codes.
-Not here: the work that they start (``pipelines.tables``, ``sweep.graph``, ``pipelines.report``).
+Not here: the work that they start (``single_table``, ``report``, ``sweep.graph``).
 """
 
 from pipelines.cli.app import treesweep

@@ -9,13 +9,14 @@ import click
 
 from pipelines.cli.output import count, print_json, print_table
 from pipelines.cli.problem_options import (
+    column_option,
     reading_options,
     reference_fields,
     remedies_as_options,
 )
 
 if TYPE_CHECKING:
-    from pipelines.tables.inspection import Inspection
+    from pipelines.single_table.inspection import Inspection
 
 
 @click.command()
@@ -28,7 +29,7 @@ def inspect(data: str, as_json: bool, **given: Any) -> None:
     Ends with the entries (YAML) and the options (command line) that solve them. DATA is as for
     'treesweep solve'.
     """
-    from pipelines.tables.inspection import inspect_table
+    from pipelines.single_table.inspection import inspect_table
 
     with remedies_as_options():
         found = inspect_table(data, **reference_fields(given))
@@ -68,8 +69,7 @@ def _show_problems(found: Inspection) -> None:
 
 def _command(data: str, found: Inspection) -> str:
     """The command that solves the table."""
-    from pipelines.tables.inspection import sources_of
-    from pipelines.tables.remedies import as_option
+    from pipelines.single_table.inspection import sources_of
 
     fields = dict(sources_of(found))
     targets = fields.get("target", "COLUMN")
@@ -79,7 +79,7 @@ def _command(data: str, found: Inspection) -> str:
         words += [f"--target {shlex.quote(name)}" for name in named]
     for name in ("task", "separator", "charset", "sheet"):
         words += [f"--{name} {shlex.quote(fields[name])}"] if name in fields else []
-    words += [as_option(name, wish) for name, wish in fields.get("columns", {}).items()]
+    words += [column_option(name, wish) for name, wish in fields.get("columns", {}).items()]
     return " ".join([*words, "--lam 0.01"])
 
 
@@ -91,8 +91,8 @@ def init(data: str, **given: Any) -> None:
 
     Columns that cannot be read as they are get the entry that 'treesweep inspect' names.
     """
-    from pipelines.tables.inspection import inspect_table
-    from pipelines.tables.sweep_template import write_sweep
+    from pipelines.single_table.inspection import inspect_table
+    from pipelines.single_table.sweep_template import write_sweep
 
     with remedies_as_options():
         found = inspect_table(data, **reference_fields(given))

@@ -26,7 +26,7 @@ from pipelines.cli.problem_options import (
 )
 
 if TYPE_CHECKING:
-    from pipelines.tables.held_out import HeldOut
+    from pipelines.single_table.held_out import HeldOut
     from solver import Path as LamPath
     from solver import Step
 
@@ -63,9 +63,9 @@ def path(
     far and what is proven about them; the second one ends the command.
     """
     from pipelines.progress.display import follow_search
-    from pipelines.tables.held_out import check_validation, validate_path
-    from pipelines.tables.path_files import check_folder, save_path
-    from pipelines.tables.solve import find_path_request, settle
+    from pipelines.single_table.held_out import check_validation, validate_path
+    from pipelines.single_table.save_path import check_folder, save_path
+    from pipelines.single_table.solve import find_path_request, settle
 
     with remedies_as_options():
         request = settle(make_request(data, lam_min, given))

@@ -46,7 +46,7 @@ def predict(
     """
     import pandas as pd
 
-    from pipelines.tables.predict import (
+    from pipelines.single_table.predict import (
         check_writable,
         load_tree,
         measure_accuracy,
@@ -55,7 +55,7 @@ def predict(
         predict_table,
         write_table,
     )
-    from pipelines.tables.solve import read_frame, read_kept
+    from pipelines.single_table.solve import read_frame, read_kept
     from solver.features.number_format import share, significant
 
     model = load_tree(tree)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,8 +16,8 @@ import yaml
 from pipelines.cli.output import count
 
 if TYPE_CHECKING:
-    from pipelines.tables.held_out import HeldOut
-    from pipelines.tables.solve import Request
+    from pipelines.single_table.held_out import HeldOut
+    from pipelines.single_table.solve import Request
     from solver import Path, Problem, Solution, Tree
 
 AUTO = "auto"
@@ -124,7 +125,7 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def held_out_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that :func:`pipelines.tables.held_out.check_validation` checks."""
+    """Give a command the options of :func:`pipelines.single_table.held_out.check_validation`."""
     command = click.option(
         "--cv", type=int, metavar="FOLDS", help="The same with each row held out once."
     )(command)
@@ -145,7 +146,7 @@ def held_out_words(tested: HeldOut, tree: Tree) -> tuple[str, str]:
 
 def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Request:
     """The request of a command's arguments."""
-    from pipelines.tables.solve import Request
+    from pipelines.single_table.solve import Request
 
     return Request(
         data=data,
@@ -168,16 +169,24 @@ def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Req
     )
 
 
+def column_option(name: str, wish: Any) -> str:
+    """A column's entry as an option of the command line."""
+    from solver.features.category_values import as_yaml
+
+    return f"--column {shlex.quote(f'{name}={as_yaml(wish)}')}"
+
+
 @contextmanager
 def remedies_as_options() -> Iterator[None]:
     """Replace remedies for a sweep's YAML in messages by options of the command."""
-    from pipelines.tables.remedies import as_options
     from solver import InputError
+    from sweep.spec.error_hints import LIMIT, with_overrides
 
     try:
         yield
     except InputError as error:
-        message = as_options(str(error))
+        message = with_overrides(str(error), column_option)
+        message = LIMIT.sub(r"--max-\1 \2", message)
         message = re.sub(r"say that this is regression|task: regression", _REGRESSION, message)
         message = re.sub(r"charset: (\S+)", r"--charset \1", message)
         message = _SHEET.sub("--sheet ", message)

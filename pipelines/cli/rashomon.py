@@ -128,8 +128,8 @@ def rashomon(
     DATA is as for 'treesweep solve'.
     """
     from pipelines.progress.display import follow_search
-    from pipelines.tables.rashomon_files import check_set_folder, save_set
-    from pipelines.tables.solve import find_good_trees, settle
+    from pipelines.single_table.save_rashomon import check_set_folder, save_set
+    from pipelines.single_table.solve import find_good_trees, settle
     from solver.errors import InputError
 
     if given["solver"] != AUTO or given["options"]:

@@ -54,7 +54,7 @@ def reproduce(
     """
     from pipelines.progress.display import describe_outcome, make_display
     from pipelines.report.pages.markdown_tables import comparison_markdown, write_between_marks
-    from pipelines.report.summary import print_summary
+    from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data
     from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS
     from sweep.clusters import load_cluster

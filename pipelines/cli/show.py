@@ -34,7 +34,7 @@ def show(tree: Path, form: str | None, out: Path | None, merge: bool) -> None:
 
     python is a function that needs the standard library only, sql a CASE expression.
     """
-    from pipelines.tables.predict import check_writable, load_tree, write_text
+    from pipelines.single_table.predict import check_writable, load_tree, write_text
     from solver.errors import InputError
 
     model = load_tree(tree)
@@ -68,7 +68,7 @@ def _text(tree: Tree, form: str, merge: bool) -> str:
 
 
 def _write_png(tree: Tree, path: Path, merge: bool) -> None:
-    from pipelines.tables.predict import replacing
+    from pipelines.single_table.predict import replacing
     from solver.trees.export import plot_tree
 
     with replacing(path) as part:

@@ -23,8 +23,8 @@ from pipelines.cli.problem_options import (
 )
 
 if TYPE_CHECKING:
-    from pipelines.tables.held_out import HeldOut
-    from pipelines.tables.solve import Request
+    from pipelines.single_table.held_out import HeldOut
+    from pipelines.single_table.solve import Request
     from solver import Problem, Solution
 
 
@@ -58,9 +58,9 @@ def solve(
     far and what is proven about it; the second one ends the command.
     """
     from pipelines.progress.display import follow_search
-    from pipelines.tables.held_out import check_validation, validate
-    from pipelines.tables.predict import check_writable, save_tree
-    from pipelines.tables.solve import settle, solve_request
+    from pipelines.single_table.held_out import check_validation, validate
+    from pipelines.single_table.predict import check_writable, save_tree
+    from pipelines.single_table.solve import settle, solve_request
 
     with remedies_as_options():
         request = settle(make_request(data, given["lam"], given, state=state))

@@ -217,12 +217,12 @@ def report(
     single_file: bool,
 ) -> None:
     """Write the λ-path report and the comparison of a sweep, finished or not."""
-    from pipelines.report.summary import print_summary
+    from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data
 
     place = report_folder(folder, out)
     if watch:
-        from pipelines.report.watch import watch_report
+        from pipelines.report.live_report import watch_report
 
         if published is not None:
             raise click.UsageError("--published is for a finished sweep; leave out --watch")
@@ -246,8 +246,8 @@ def report(
 )  # fmt: skip
 def compare(folders: tuple[str, ...], out: Path) -> None:
     """Write one report of two or more sweeps, as if one sweep had had all their tasks."""
-    from pipelines.report.compare import gather_comparison
-    from pipelines.report.summary import print_summary
+    from pipelines.report.compare_sweeps import gather_comparison
+    from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import write_report_data
 
     if len(folders) < 2:

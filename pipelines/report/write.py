@@ -34,7 +34,7 @@ from pipelines.report.data.stored_tables import read_traces
 from pipelines.report.pages import csv_tables
 from pipelines.report.pages.index_page import INDEX, write_pages
 from pipelines.report.pages.markdown_tables import comparison_markdown
-from pipelines.reproduce.published import reproduce
+from pipelines.reproduce.published_tables import reproduce
 from solver.errors import InputError
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.filesystem import Place, is_remote
@@ -77,7 +77,7 @@ def write_report(
         The report's folder; by default ``report`` in the sweep's folder, unless that is on S3.
     published : str or Path, optional
         A CSV of published results to compare with, see
-        :func:`pipelines.reproduce.published.reproduce`.
+        :func:`pipelines.reproduce.published_tables.reproduce`.
     single_file : bool
         Whether to write also one page that needs no other file, to be mailed.
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from pipelines.reproduce.branches import compare_printed, complexity_bounds
-from pipelines.reproduce.osdt import compare_counts, search_spaces
+from pipelines.reproduce.branches_tables import compare_printed, complexity_bounds
+from pipelines.reproduce.osdt_tables import compare_counts, search_spaces
 from solver.errors import InputError
 from sweep.spec.spec import SweepFile, parse_spec
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from pipelines.report.analysis.final_answers import Answer, find_answer
+from pipelines.report.analysis.dataset_summary import DatasetSummary, summarize_dataset
 from pipelines.report.analysis.final_trees import FinalTree, FinalTrees, read_known
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
@@ -58,7 +58,7 @@ class Best:
     why: str = ""  #: why there is no tree
 
     @classmethod
-    def of(cls, found: Answer) -> Best:
+    def of(cls, found: DatasetSummary) -> Best:
         """The report's answer."""
         own, final = found.own, found.final
         point, path = own.point, own.path
@@ -150,7 +150,7 @@ class SweepResults:
             raise InputError(f"{wanted}; write one of: {calls}")
         if dataset not in self._answers:
             known = {} if is_remote(self.folder) else read_known(report_folder(self.folder))
-            answer = find_answer(found[dataset], self._report, FinalTrees(known))
+            answer = summarize_dataset(found[dataset], self._report, FinalTrees(known))
             self._answers[dataset] = Best.of(answer)
         return self._answers[dataset]
 

@@ -12,7 +12,7 @@ import pytest
 import solver
 from pipelines.cli.solve import _proof, _quality
 from pipelines.progress.display import describe
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from sweep.events import Progress
 from tests.helpers.commands import run
 
@@ -43,7 +43,7 @@ def test_one_error_is_no_full_accuracy(found: solver.Solution) -> None:
 
 
 def test_predict_tells_one_error_among_many(found: solver.Solution, tmp_path: Path) -> None:
-    from pipelines.tables.predict import save_tree
+    from pipelines.single_table.predict import save_tree
 
     save_tree(found.tree, tmp_path / "tree.json")
     n = 30_000
@@ -63,7 +63,11 @@ def test_a_sweep_tells_no_smaller_gap_than_the_worst() -> None:
 
 
 def test_the_report_rounds_bounds_down_and_gaps_up() -> None:
-    assert formats.bound(1 / 6) == "0.166666"
-    assert formats.bound(0.3) == "0.300000"
-    assert formats.gap(0.123411) == "0.124"
-    assert (formats.gap(0), formats.gap(0.1), formats.gap(None)) == ("0", "0.1", formats.NONE)
+    assert formatting.bound(1 / 6) == "0.166666"
+    assert formatting.bound(0.3) == "0.300000"
+    assert formatting.gap(0.123411) == "0.124"
+    assert (formatting.gap(0), formatting.gap(0.1), formatting.gap(None)) == (
+        "0",
+        "0.1",
+        formatting.NONE,
+    )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.option_labels import option_text
-from pipelines.report.data.columns import firsts, floats, groups
+from pipelines.report.data.columnar_tables import firsts, floats, groups
 from pipelines.report.data.results import Results
 from pipelines.report.data.stored_tables import decompress
 from solver.catalogue import SOLVERS

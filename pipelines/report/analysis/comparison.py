@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
-from pipelines.report.data.columns import (
+from pipelines.report.data.columnar_tables import (
     ExactColumns,
     Floats,
     Ints,

@@ -16,7 +16,7 @@ import pandas as pd
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.recommendations import Recommendation
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from pipelines.report.data.metrics import number
 from pipelines.report.data.results import Results
 from pipelines.report.data.stored_tables import decompress
@@ -62,7 +62,7 @@ class FinalTree:
             return f"proven optimal at λ = {self.lam}"
         if self.status == Status.HEURISTIC.value:
             return f"found at λ = {self.lam}, nothing is proven"
-        gap = "" if self.gap is None else f" (gap at most {formats.gap(self.gap)})"
+        gap = "" if self.gap is None else f" (gap at most {formatting.gap(self.gap)})"
         return f"not proven optimal at λ = {self.lam}{gap}"
 
 
@@ -87,7 +87,7 @@ def lam_to_train_at(point: pd.Series[Any]) -> str:
     start, end = point["lam_start_exact"], point["lam_end_exact"]
     if start is None:
         return str(point["lam_text"])
-    return formats.plain_between(Fraction(start), None if end is None else Fraction(end))
+    return formatting.plain_between(Fraction(start), None if end is None else Fraction(end))
 
 
 def exact_lam(text: str, n_rows: int) -> Fraction:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.data.columns import (
+from pipelines.report.data.columnar_tables import (
     Groups,
     Ints,
     firsts,

@@ -14,8 +14,8 @@ import pandas as pd
 from pipelines.report.analysis.comparison import above_least, encoding_facts
 from pipelines.report.analysis.lambda_paths import LambdaPath, complete
 from pipelines.report.analysis.path_trees import PathTree
-from pipelines.report.data import formats
-from pipelines.report.data.columns import lam_ranks
+from pipelines.report.data import formatting
+from pipelines.report.data.columnar_tables import lam_ranks
 from pipelines.report.data.metrics import (
     REGRESSION,
     at_least,
@@ -56,11 +56,11 @@ def lam_words(point: pd.Series[Any]) -> str:
 
 def splits_words(point: pd.Series[Any]) -> str:
     """The mean number of splits."""
-    return formats.mean_plural(point["splits"], "split")
+    return formatting.mean_plural(point["splits"], "split")
 
 
 def leaves_words(point: pd.Series[Any]) -> str:
-    return formats.mean_plural(point["leaves"], "leaf")
+    return formatting.mean_plural(point["leaves"], "leaf")
 
 
 _VALIDATE = (
@@ -90,9 +90,9 @@ def _by_training(
         elif points["heuristic"].sum() == runs:
             reasons.append(_behind(solver, comparison))
         else:
-            largest, share = points["gap_max"].max(), formats.share(proven, runs)
-            is_open = proven < runs and formats.is_number(largest)
-            gap = f"; its largest gap is {formats.gap(largest)}" if is_open else ""
+            largest, share = points["gap_max"].max(), formatting.share(proven, runs)
+            is_open = proven < runs and formatting.is_number(largest)
+            gap = f"; its largest gap is {formatting.gap(largest)}" if is_open else ""
             reasons.append(f"{solver} has proven {share} of its trees optimal{gap}.")
     if all_proven:
         counts = f"{len(all_proven)} of {len(solvers)} solvers"
@@ -141,11 +141,11 @@ def _by_steps(dataset: str, path: LambdaPath, tree: PathTree, reasons: list[str]
     point = path.point(key)
     best = "proven best" if tree.proven else "the best known"
     why = (
-        f"It is {best} for every λ from {formats.interval(start, end)}, a factor of "
-        f"{formats.factor(end / start)}: {_which_step(path, start, end)}. "
+        f"It is {best} for every λ from {formatting.interval(start, end)}, a factor of "
+        f"{formatting.factor(end / start)}: {_which_step(path, start, end)}. "
         f"{train_sentence(point)}, with {leaves_words(point)}."
     )
-    splits = formats.plural(tree.tree.splits, "split")
+    splits = formatting.plural(tree.tree.splits, "split")
     return Recommendation(
         dataset,
         f"Without held-out rows, look first at the tree of {splits}: {path.encoding} with "
@@ -165,26 +165,25 @@ def _which_step(path: LambdaPath, start: Fraction, end: Fraction) -> str:
     first = path.trees[-1]
     low, high = first.start, first.end
     if low == start:
-        return (
-            f"the only step of a tree with splits, known only from λ = {formats.lam_from(start)} on"
-        )
+        known = formatting.lam_from(start)
+        return f"the only step of a tree with splits, known only from λ = {known} on"
     assert low is not None
     assert high is not None
     widest = "the widest step of a tree with splits but for the first step, which is known"
     if low and high / low <= end / start:
-        return f"{widest} only from λ = {formats.lam_from(low)} on"
-    known = f", a factor of {formats.factor(high / low)} or more" if low else ""
-    return f"{widest} for λ from {formats.interval(low, high)}{known}"
+        return f"{widest} only from λ = {formatting.lam_from(low)} on"
+    known = f", a factor of {formatting.factor(high / low)} or more" if low else ""
+    return f"{widest} for λ from {formatting.interval(low, high)}{known}"
 
 
 def _gains(path: LambdaPath, tree: PathTree, start: Fraction, end: Fraction) -> str:
     """What each split of a step gains: the λ at its ends."""
     if tree.quality["task"] == REGRESSION:
         variance = tree.tree.nodes[0].squared_error / tree.total_weight
-        much, little = (f"{formats.percent(lam / variance)} more" for lam in (end, start))
+        much, little = (f"{formatting.percent(lam / variance)} more" for lam in (end, start))
         gains = f"Each split that the next simpler tree lacks explains {much} of the variance"
     else:
-        much, little = (formats.percent(float(lam)) for lam in (end, start))
+        much, little = (formatting.percent(float(lam)) for lam in (end, start))
         gains = f"Each split that the next simpler tree lacks puts {much} of the rows right"
     if start == path.exact_paths[0].steps[0].start:
         return f"{gains} on average. The path ends here: what smaller λ give is open."
@@ -226,12 +225,12 @@ def _behind(solver: str, comparison: pd.DataFrame) -> str:
             return f"{named} found the best known tree everywhere."
         return (
             f"{named} found the best known tree wherever it and another solver gave "
-            f"one: in {formats.share(len(own), len(all_points))} cases."
+            f"one: in {formatting.share(len(own), len(all_points))} cases."
         )
     return (
         f"{named} is above the best known objective by "
-        f"{formats.short(own['excess'].mean())} on average and by "
-        f"{formats.short(worst['excess_max'])} at worst ({worst['encoding']}, "
+        f"{formatting.short(own['excess'].mean())} on average and by "
+        f"{formatting.short(worst['excess_max'])} at worst ({worst['encoding']}, "
         f"λ = {worst['lam_text']})."
     )
 
@@ -253,11 +252,14 @@ def _single_lambda(dataset: str, paths: Sequence[LambdaPath], reasons: list[str]
     point = taken.table.iloc[0]
     head = (
         f"At λ = {point['lam_text']}, {taken.encoding} with {taken.solver} has the smallest "
-        f"objective, {formats.objective(float(_least_objective(taken)))}."
+        f"objective, {formatting.objective(float(_least_objective(taken)))}."
     )
     key, lam = str(point["lam_key"]), Fraction(point["lam_exact"])
     shown = min(taken.trees_at(key), key=lambda one: _objective(one, lam))
-    size = [formats.plural(shown.tree.leaves, "leaf"), formats.plural(shown.tree.splits, "split")]
+    size = [
+        formatting.plural(shown.tree.leaves, "leaf"),
+        formatting.plural(shown.tree.splits, "split"),
+    ]
     about = f"{train_sentence(shown.quality)}, with {' and '.join(size)}."
     return Recommendation(
         dataset,
@@ -405,7 +407,7 @@ def _no_recommendation(
     if missing or not impossible:
         return "No answer yet: no run has given a tree yet."
     why = [reason.removeprefix(f"dataset {dataset!r}: ") for reason in dict.fromkeys(impossible)]
-    more = f" (and {formats.plural(len(why) - 1, 'more reason')})" if len(why) > 1 else ""
+    more = f" (and {formatting.plural(len(why) - 1, 'more reason')})" if len(why) > 1 else ""
     return f"No answer: no cell of this dataset can be run: {why[0].rstrip('.')}{more}."
 
 
@@ -456,7 +458,7 @@ def _in_short(one: _Candidate) -> str:
     """The test accuracy, or the RMSE of regression."""
     if one.point["task"] == REGRESSION:
         return f"RMSE {rmse(one.point['test_rmse'])}"
-    return formats.percent(one.point["test_accuracy"])
+    return formatting.percent(one.point["test_accuracy"])
 
 
 def _proof(taken: _Candidate) -> str:
@@ -469,15 +471,15 @@ def _proof(taken: _Candidate) -> str:
     if proven == runs:
         what = {1: "Its tree is", 2: "Both trees are"}.get(runs, f"All {runs} trees are")
         return f"{what} proven optimal for {where}."
-    if not formats.is_number(p["gap_max"]):
+    if not formatting.is_number(p["gap_max"]):
         return f"{taken.path.solver} proves nothing about its trees."
     if runs == 1:
-        limit = f"a limit ended its search with a gap of {formats.gap(p['gap_max'])}"
+        limit = f"a limit ended its search with a gap of {formatting.gap(p['gap_max'])}"
         return f"Its tree is not proven optimal for {where}: {limit}."
     others = "the other" if runs - proven == 1 else "the others"
     return (
         f"{proven} of {runs} trees {'is' if proven == 1 else 'are'} proven optimal for {where}; "
-        f"{others} hit a limit with a gap of at most {formats.gap(p['gap_max'])}."
+        f"{others} hit a limit with a gap of at most {formatting.gap(p['gap_max'])}."
     )
 
 
@@ -486,10 +488,10 @@ def _exactness(taken: _Candidate) -> list[str]:
     table = taken.path.table
     if not taken.path.exact_paths:
         return []
-    low = formats.lam_from(taken.path.lam_min)
+    low = formatting.lam_from(taken.path.lam_min)
     return [
         f"No λ was left out: validation compared the whole path from λ = {low} up, which has "
-        f"{formats.plural(len(table), 'interval')} without a breakpoint in any fold."
+        f"{formatting.plural(len(table), 'interval')} without a breakpoint in any fold."
     ]
 
 
@@ -504,7 +506,7 @@ def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
     ]
     more = len(others) - len(best)
     better = "not better than these" if more == 1 else "none of them better than these"
-    parts += [f"{formats.plural(more, 'other')}, {better}"] if more else []
+    parts += [f"{formatting.plural(more, 'other')}, {better}"] if more else []
     return [f"At its best, {'; '.join(parts)}."] if parts else []
 
 
@@ -576,7 +578,9 @@ def _warnings(
         notes.append(_no_split(best, paths))
     lacking = sum(len(path.table) - len(complete(path.table)) for path in paths)
     if lacking:
-        notes.append(f"{formats.plural(lacking, 'λ-point')} without all folds did not take part.")
+        notes.append(
+            f"{formatting.plural(lacking, 'λ-point')} without all folds did not take part."
+        )
     if int(taken.point["runs"]) == 1:
         notes.append("One held-out part has no standard error; folds would tell how sure this is.")
     return notes

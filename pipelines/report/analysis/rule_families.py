@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipelines.option_labels import telling_options
-from pipelines.report.data.columns import lam_ranks
+from pipelines.report.data.columnar_tables import lam_ranks
 from pipelines.report.data.metrics import REGRESSION
 from pipelines.report.data.results import Results
 from pipelines.report.data.stored_tables import decompress

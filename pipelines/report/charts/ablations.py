@@ -19,8 +19,8 @@ from pipelines.report.charts.style import (
     new_figure,
     plain_decades,
 )
-from pipelines.report.data import formats
-from pipelines.report.data.columns import Floats
+from pipelines.report.data import formatting
+from pipelines.report.data.columnar_tables import Floats
 
 
 def ratio_chart(sets: Sequence[OptionSet], measures: Sequence[tuple[str, str]]) -> Figure | None:
@@ -72,7 +72,7 @@ def _bars(axes: Axes, found: Sequence[tuple[str, float]], colour: str) -> None:
     for place, (sign, factor) in enumerate(found):
         inside = known[place] and logs[place] < 0
         axes.annotate(
-            f"{sign}{formats.ratio(factor)}×" if known[place] else formats.NONE,
+            f"{sign}{formatting.ratio(factor)}×" if known[place] else formatting.NONE,
             (factors[place] if known[place] else 1, place),
             xytext=(-4 if inside else 4, 0),
             textcoords="offset points",

@@ -27,7 +27,7 @@ from pipelines.report.charts.style import (
     LambdaAxis,
     new_figure,
 )
-from pipelines.report.data import formats, metrics
+from pipelines.report.data import formatting, metrics
 
 _SAMPLES = 24
 """Points of a line in λ, which is curved on a logarithmic axis."""
@@ -93,7 +93,7 @@ def exact_chart(path: LambdaPath, others: Sequence[LambdaPath], colours: dict[st
         axes.grid(visible=False, axis="x")
         _shade(axes, path, drawn, axis, named=axes is panels[0])
         axes.set_xlabel("")
-    low = formats.lam_from(path.lam_min)
+    low = formatting.lam_from(path.lam_min)
     panels[-1].set_xlabel(f"λ, price of a split (log scale), from λ_min = {low} up")
     _objective(panels[0], path, drawn, axis, colour)
     _loss(panels[1], path, drawn, axis, colour)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipelines.report.analysis.decision_regions import Plane, Regions, find_mistakes, find_regions
 from pipelines.report.analysis.rule_families import FamilySet, FamilyTree
 from pipelines.report.charts.style import COLOURS, FAINT, INK, MARKS, PERCENT, new_figure
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from solver.solution import Status
 from solver.trees.export import CLASS_COLOURS, CLASS_FILLS
 from solver.trees.tree_layout import shorten
@@ -190,11 +190,11 @@ def spread_out(
 
 def _caption(axes: Axes, shown: FamilyTree) -> None:
     tested = "" if shown.test_accuracy is None else (
-        f", {formats.percent(shown.test_accuracy)} held-out"
+        f", {formatting.percent(shown.test_accuracy)} held-out"
     )  # fmt: skip
-    size = formats.plural(shown.size, "split")
+    size = formatting.plural(shown.size, "split")
     title = axes.set_title(f"{shorten(shown.family, _LONGEST)}, {size}", fontsize=9, pad=16)
-    words = f"{formats.percent(shown.train_accuracy)} right{tested}; {proof_words(shown.status)}"
+    words = f"{formatting.percent(shown.train_accuracy)} right{tested}; {proof_words(shown.status)}"
     below = axes.text(
         0, 1.02, words, transform=axes.transAxes, fontsize=7.4, color=FAINT, va="bottom"
     )

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pipelines.report.data import formats
-from pipelines.report.data.columns import Floats, floats
+from pipelines.report.data import formatting
+from pipelines.report.data.columnar_tables import Floats, floats
 from pipelines.report.data.cross_validation import merge
-from pipelines.report.data.formats import is_number
+from pipelines.report.data.formatting import is_number
 from pipelines.report.data.metrics import open_gap
 from solver.objective.exact_objective import Errors, objective
 from solver.path.envelope import Envelope, Point
@@ -267,7 +267,7 @@ def at_intervals(rows: pd.DataFrame, exact_paths: Sequence[ExactPath]) -> pd.Dat
     for start, end, _ in merge([one.starts for one in exact_paths]):
         named = {
             "lam_key": str(start),
-            "lam_text": formats.interval(start, end),
+            "lam_text": formatting.interval(start, end),
             "lam_exact": str(start),
             "lam_end_exact": None if end is None else str(end),
             "lam": float(start),

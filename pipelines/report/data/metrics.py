@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipelines.report.data import formats
-from pipelines.report.data.columns import Floats, Groups, floats
+from pipelines.report.data import formatting
+from pipelines.report.data.columnar_tables import Floats, Groups, floats
 from solver.features.number_format import share, significant
 
 REGRESSION = "regression"
@@ -80,18 +80,20 @@ def at_least(best: float, error: float = 0.0) -> float:
 
 def r2(value: Any) -> str:
     """A share of the variance."""
-    return share(float(value), 3).replace("-", "−") if formats.is_number(value) else formats.NONE
+    return (
+        share(float(value), 3).replace("-", "−") if formatting.is_number(value) else formatting.NONE
+    )
 
 
 def rmse(value: Any) -> str:
     """A root mean squared error with four significant digits."""
-    return significant(float(value)) if formats.is_number(value) else formats.NONE
+    return significant(float(value)) if formatting.is_number(value) else formatting.NONE
 
 
 def rmse_error(point: Any) -> str:
     """The standard error of a point's test RMSE: that of its square, by the slope of the root."""
     root, error = point["test_rmse"], point["test_error"]
-    if not formats.is_number(error) or not root:
+    if not formatting.is_number(error) or not root:
         return ""
     return f" ± {significant(float(error) / (2 * float(root)), 2)}"
 
@@ -100,29 +102,29 @@ def test_words(point: Any) -> str:
     """Quality on held-out rows with its standard error: ``93.1 % ± 0.4``, ``RMSE 9.1 ± 0.3, …``"""
     if point["task"] == REGRESSION:
         return f"RMSE {rmse(point['test_rmse'])}{rmse_error(point)}, R² {r2(point['test_r2'])}"
-    return formats.percent(point["test_accuracy"]) + spread_words(point["test_error"])
+    return formatting.percent(point["test_accuracy"]) + spread_words(point["test_error"])
 
 
 def spread_words(error: Any) -> str:
     """The standard error of a share: `` ± 0.4``; empty without one."""
-    return f" ± {formats.points(error)}" if formats.is_number(error) else ""
+    return f" ± {formatting.points(error)}" if formatting.is_number(error) else ""
 
 
 def train_words(point: Any) -> str:
     """Quality on training rows: ``97.0 %``, ``RMSE 7.2, R² 0.81``."""
     if point["task"] == REGRESSION:
         return f"RMSE {rmse(point['train_rmse'])}, R² {r2(point['train_r2'])}"
-    return formats.percent(point["train_accuracy"])
+    return formatting.percent(point["train_accuracy"])
 
 
 def train_sentence(point: Any) -> str:
     """The quality on training rows as a sentence without its full stop."""
     if point["task"] == REGRESSION:
         return (
-            f"It explains {formats.percent(point['train_r2'])} of the variance of the training "
+            f"It explains {formatting.percent(point['train_r2'])} of the variance of the training "
             f"rows (RMSE {rmse(point['train_rmse'])})"
         )
-    return f"It gets {formats.percent(point['train_accuracy'])} of the training rows right"
+    return f"It gets {formatting.percent(point['train_accuracy'])} of the training rows right"
 
 
 def root(values: Floats) -> Floats:
@@ -132,7 +134,7 @@ def root(values: Floats) -> Floats:
 
 def number(value: Any) -> float | None:
     """A finite number, or None."""
-    return float(value) if formats.is_number(value) else None
+    return float(value) if formatting.is_number(value) else None
 
 
 def mean_tests(rows: pd.DataFrame, over: Groups) -> dict[str, Floats]:

@@ -16,7 +16,7 @@ from pipelines.report.analysis.ablations import (
 )
 from pipelines.report.charts.ablations import MOST_RUNS, ratio_chart, trace_chart
 from pipelines.report.charts.report_folder import Figures
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 
 PAGE = "ablations.html"
 MOST_SHOWN = 20
@@ -83,20 +83,20 @@ def _row(own: OptionSet, first: OptionSet, work: str) -> dict[str, Any]:
         "runs": own.runs,
     }
     for key, value, show in (
-        ("seconds", measures["seconds"], formats.seconds),
-        ("work", measures[work], formats.mean_count),
-        ("nodes", measures["nodes"], formats.mean_count),
-        ("memory", measures["peak_bytes"], formats.size),
+        ("seconds", measures["seconds"], formatting.seconds),
+        ("work", measures[work], formatting.mean_count),
+        ("nodes", measures["nodes"], formatting.mean_count),
+        ("memory", measures["peak_bytes"], formatting.size),
     ):
         there = math.isfinite(value) and not (key == "memory" and value == 0)
-        row[key] = f"{bound}{show(value)}" if there else formats.NONE
+        row[key] = f"{bound}{show(value)}" if there else formatting.NONE
     for key, name in (("seconds_ratio", "seconds"), ("work_ratio", work)):
         sign, factor = ratio(own, first, name)
-        row[key] = "" if own is first else f"{sign}{formats.ratio(factor)}×"
+        row[key] = "" if own is first else f"{sign}{formatting.ratio(factor)}×"
         if not math.isfinite(factor):
-            row[key] = formats.NONE if own is not first else ""
-    row["seconds_to_optimum"] = formats.seconds(measures["seconds_to_optimum"])
-    row["trees_to_optimum"] = formats.mean_count(measures["trees_to_optimum"])
+            row[key] = formatting.NONE if own is not first else ""
+    row["seconds_to_optimum"] = formatting.seconds(measures["seconds_to_optimum"])
+    row["trees_to_optimum"] = formatting.mean_count(measures["trees_to_optimum"])
     return row
 
 
@@ -130,8 +130,10 @@ def pruned_table(runs: dict[str, Execution]) -> dict[str, Any] | None:
     rows = [
         {
             "label": label,
-            "counts": [formats.whole(run.pruned.get(name, math.nan)) for name in bounds],
-            "total": formats.whole(math.fsum(v for v in run.pruned.values() if math.isfinite(v))),
+            "counts": [formatting.whole(run.pruned.get(name, math.nan)) for name in bounds],
+            "total": formatting.whole(
+                math.fsum(v for v in run.pruned.values() if math.isfinite(v))
+            ),
         }
         for label, run in runs.items()
     ]

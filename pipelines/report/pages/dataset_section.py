@@ -25,8 +25,8 @@ from pipelines.report.charts.small_charts import (
     small_chart,
 )
 from pipelines.report.charts.style import encoding_dashes, solver_colours
-from pipelines.report.data import formats
-from pipelines.report.data.columns import lam_ranks
+from pipelines.report.data import formatting
+from pipelines.report.data.columnar_tables import lam_ranks
 from pipelines.report.data.metrics import is_regression
 from pipelines.report.pages.ablations import PAGE, pruned_table
 from pipelines.report.pages.exact_path import exact_section
@@ -103,8 +103,10 @@ def _about(rows: pd.DataFrame) -> str:
         return "nothing has been run yet"
     first = rows.iloc[0]
     parts = [
-        formats.plural(int(first["n_rows"]), "row"),
-        "regression" if is_regression(rows) else formats.plural(int(first["n_classes"]), "class"),
+        formatting.plural(int(first["n_rows"]), "row"),
+        "regression"
+        if is_regression(rows)
+        else formatting.plural(int(first["n_classes"]), "class"),
     ]
     for encoding, group in rows.groupby("encoding_label", sort=False):
         features = group["n_features"].dropna()

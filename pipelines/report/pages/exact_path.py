@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.recommendations import splits_words
 from pipelines.report.charts.report_folder import Figures
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from pipelines.report.data.metrics import (
     REGRESSION,
     is_regression,
@@ -40,24 +40,26 @@ def _summary(path: LambdaPath) -> str:
     table = path.table
     intervals, paths = len(table), len(path.exact_paths)
     proven = int((table["optimal"] == table["runs"]).sum())
-    low = formats.lam_from(path.lam_min)
+    low = formatting.lam_from(path.lam_min)
     if paths == 1:
-        words = [f"Every λ from {low} up, not a grid: {formats.plural(intervals, 'tree')}"]
+        words = [f"Every λ from {low} up, not a grid: {formatting.plural(intervals, 'tree')}"]
     else:
         words = [
             f"Every λ from {low} up, not a grid: the paths of {paths} folds, cut into "
-            f"{formats.plural(intervals, 'interval')} at the breakpoints of all of them"
+            f"{formatting.plural(intervals, 'interval')} at the breakpoints of all of them"
         ]
     if not path.proves:
         words.append("a heuristic's, so nothing is proven")
     elif proven == intervals:
         words.append("all proven optimal, at every λ")
     else:
-        gap = formats.gap(table["gap_max"].max())
-        words.append(f"{formats.share(proven, intervals)} proven, elsewhere a gap of at most {gap}")
+        gap = formatting.gap(table["gap_max"].max())
+        words.append(
+            f"{formatting.share(proven, intervals)} proven, elsewhere a gap of at most {gap}"
+        )
     seconds = [float(one.row["seconds"]) for one in path.exact_paths]
     each = "" if paths == 1 else f" for all {paths} paths"
-    return f"{'; '.join(words)}. {formats.seconds(math.fsum(seconds))} of search{each}."
+    return f"{'; '.join(words)}. {formatting.seconds(math.fsum(seconds))} of search{each}."
 
 
 def _certificates(path: LambdaPath) -> str:
@@ -66,7 +68,7 @@ def _certificates(path: LambdaPath) -> str:
     if not files:
         return ""
     what = "Its certificate is" if len(path.exact_paths) == 1 else (
-        f"Certificates of {formats.share(files, len(path.exact_paths))} paths are"
+        f"Certificates of {formatting.share(files, len(path.exact_paths))} paths are"
     )  # fmt: skip
     return f"{what} in the sweep's folder proofs; anybody can check what is proven with"
 
@@ -92,7 +94,7 @@ def _validation(path: LambdaPath) -> list[str]:
                 "." if same else
                 f": {_loss_words(simple, -simple['test_score'])} with "
                 f"{splits_words(simple)} instead of "
-                f"{formats.mean_count(best['splits'])}."
+                f"{formatting.mean_count(best['splits'])}."
             )
         )  # fmt: skip
     return found
@@ -109,7 +111,7 @@ def _loss_words(point: Any, loss: float) -> str:
     """A loss on held-out rows, given as minus a score: a share of rows, or an RMSE."""
     if point["task"] == REGRESSION:
         return f"RMSE {rmse(math.sqrt(loss))}"
-    return formats.percent(1 + loss)
+    return formatting.percent(1 + loss)
 
 
 def _step(row: dict[Any, Any]) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def _step(row: dict[Any, Any]) -> dict[str, Any]:
         "train_loss": (
             f"RMSE {rmse(row['train_rmse'])}, R² {r2(row['train_r2'])}"
             if row["task"] == REGRESSION
-            else formats.percent(row["loss"])
+            else formatting.percent(row["loss"])
         ),
         "test": test_words(row),
         "all_proven": bool(row["optimal"] == row["runs"] and row["runs"]),

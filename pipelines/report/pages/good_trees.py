@@ -18,7 +18,7 @@ from pipelines.report.charts.small_charts import (
     legend_of,
     small_chart,
 )
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from pipelines.report.pages.tree_cards import tree_size
 from solver.features.number_format import nouns
 from solver.trees.export import export_text
@@ -71,7 +71,7 @@ def _panels(
 
 def tree_count(trees: int) -> str:
     """A number of trees: all digits up to a million million, then its size."""
-    return formats.whole(trees) if trees < 10**12 else f"{trees:.3e}".replace("e+", " · 10^")
+    return formatting.whole(trees) if trees < 10**12 else f"{trees:.3e}".replace("e+", " · 10^")
 
 
 def _point(at: SetsAt, own: GoodTrees) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _point(at: SetsAt, own: GoodTrees) -> dict[str, Any]:
     return {
         "lam": at.lam_text,
         "trees": " to ".join(map(tree_count, dict.fromkeys([*counts[:1], *counts[-1:]]))) or "–",
-        "counted": formats.share(len(at.trees), at.runs),
+        "counted": formatting.share(len(at.trees), at.runs),
         "all": len(at.trees) == at.runs,
         "summary": None if known is None else known._asdict(),
         "every": every,
@@ -153,9 +153,9 @@ def _points(above: Fraction) -> str:
 
 
 def _quality(above: Fraction, errors: Any, full: SetInFull, differs: float) -> str:
-    right = formats.percent(float(1 - Fraction(errors) / full.found.problem.total_weight))
+    right = formatting.percent(float(1 - Fraction(errors) / full.found.problem.total_weight))
     cost = f"costs {_points(above)} more" if above else "an optimal tree"
-    other = f"; another class for {formats.percent(differs)} of the rows" if differs else ""
+    other = f"; another class for {formatting.percent(differs)} of the rows" if differs else ""
     return f"{right} right in training; {cost}{other}"
 
 
@@ -183,7 +183,7 @@ def _sentences(known: Summary, full: SetInFull) -> list[str]:
         found.append("No column is read by every good tree.")
     if never:
         found.append(
-            f"{formats.plural(len(never), 'column')} {'is' if len(never) == 1 else 'are'} in no "
+            f"{formatting.plural(len(never), 'column')} {'is' if len(never) == 1 else 'are'} in no "
             f"good tree: {_names(never)}."
         )
     read = [row for row in known.columns.to_dict("records") if row["column"] in full.best.columns]
@@ -192,9 +192,9 @@ def _sentences(known: Summary, full: SetInFull) -> list[str]:
         found.append(f"The best tree: {'; '.join(costs)}.")
     if known.n_trees > 1:
         found.append(
-            f"For {formats.percent(known.ambiguity)} of the rows some good tree predicts another "
-            f"class than the best one (ambiguity); a single good tree does so for at most "
-            f"{formats.percent(known.discrepancy)} (discrepancy)."
+            f"For {formatting.percent(known.ambiguity)} of the rows some good tree predicts "
+            f"another class than the best one (ambiguity); a single good tree does so for at most "
+            f"{formatting.percent(known.discrepancy)} (discrepancy)."
             if known.ambiguity else "All good trees predict the same for every row."
         )  # fmt: skip
     return found

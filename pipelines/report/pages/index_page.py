@@ -18,14 +18,14 @@ from pipelines.report.charts.report_folder import MOST_LINES, Figures
 from pipelines.report.charts.scaling import scaling_chart
 from pipelines.report.charts.solver_comparison import profile_and_anytime_chart, rank_chart
 from pipelines.report.charts.style import solver_colours
-from pipelines.report.data import formats, metrics
-from pipelines.report.data.columns import firsts, groups, lam_ranks
+from pipelines.report.data import formatting, metrics
+from pipelines.report.data.columnar_tables import firsts, groups, lam_ranks
 from pipelines.report.data.metrics import REGRESSION, is_regression
 from pipelines.report.data.results import Results, failure_groups
 from pipelines.report.pages.ablations import PAGE as ABLATIONS
 from pipelines.report.pages.ablations import ablation_sections
-from pipelines.report.pages.answers import answer_cards, draw_card
 from pipelines.report.pages.dataset_section import dataset_section
+from pipelines.report.pages.recommendation_cards import draw_card, make_cards
 from pipelines.report.pages.single_file import embed_files
 
 INDEX = "index.html"
@@ -58,7 +58,7 @@ def write_pages(
     shared = _shared(report) | {"generated": generated}
 
     by_dataset = rank(results, report.excess, ["dataset", "encoding_label", "solver_label"])
-    cards = answer_cards(report, figures)
+    cards = make_cards(report, figures)
     recommendations: list[dict[str, Any]] = []
     shown = []
     contents: list[dict[str, Any]] = []
@@ -136,10 +136,10 @@ def _environment() -> jinja2.Environment:
     )
     for name in ("objective", "bound", "gap", "short", "percent", "points", "seconds", "size",
                  "whole", "mean_count", "exact", "factor", "ratio", "is_number"):  # fmt: skip
-        environment.filters[name] = getattr(formats, name)
+        environment.filters[name] = getattr(formatting, name)
     for name in ("r2", "rmse", "rmse_error", "test_words", "train_words"):
         environment.filters[name] = getattr(metrics, name)
-    environment.globals["plural"] = formats.plural
+    environment.globals["plural"] = formatting.plural
     environment.globals["status_words"] = status_words
     return environment
 
@@ -306,7 +306,7 @@ def describe_sweep(results: Results) -> list[tuple[str, str]]:
     """Name and text of each fact for the head of the report."""
     rows = results.rows
     if rows.empty:
-        return [("Datasets", ", ".join(results.datasets) or formats.NONE)]
+        return [("Datasets", ", ".join(results.datasets) or formatting.NONE)]
     return [
         ("Datasets", _dataset_words(results)),
         ("Encodings", ", ".join(results.encodings)),
@@ -324,8 +324,8 @@ def _dataset_words(results: Results) -> str:
     if len(results.datasets) > 6:
         n = first["n_rows"]
         return (
-            f"{len(results.datasets)} tables of {formats.whole(n.min())} to "
-            f"{formats.whole(n.max())} rows"
+            f"{len(results.datasets)} tables of {formatting.whole(n.min())} to "
+            f"{formatting.whole(n.max())} rows"
         )
     parts = []
     for name in results.datasets:
@@ -334,8 +334,8 @@ def _dataset_words(results: Results) -> str:
             continue
         n_rows, n_classes = (int(first[column].loc[name]) for column in ("n_rows", "n_classes"))
         numbers = first["task"].loc[name] == REGRESSION
-        what = "regression" if numbers else formats.plural(n_classes, "class")
-        parts.append(f"{name} ({formats.plural(n_rows, 'row')}, {what})")
+        what = "regression" if numbers else formatting.plural(n_classes, "class")
+        parts.append(f"{name} ({formatting.plural(n_rows, 'row')}, {what})")
     return ", ".join(parts)
 
 
@@ -378,17 +378,17 @@ def _validation(text: str) -> str:
     extra = (", stratified" if data.get("stratify") else "") + f", seed {data.get('seed')}"
     if data["kind"] == "kfold":
         return f"{data['folds']}-fold cross-validation{extra}"
-    return f"{formats.percent(data['test'], 0)} of the rows held out once{extra}"
+    return f"{formatting.percent(data['test'], 0)} of the rows held out once{extra}"
 
 
 def _limits(text: str) -> str:
     data = json.loads(text)
     words: dict[str, Callable[[Any], str]] = {
         "seconds": lambda value: f"{value:g} s",
-        "bytes": formats.size,
-        "nodes": lambda value: formats.plural(value, "branch"),
+        "bytes": formatting.size,
+        "nodes": lambda value: formatting.plural(value, "branch"),
         "depth": lambda value: f"depth {value}",
-        "splits": lambda value: formats.plural(value, "split"),
+        "splits": lambda value: formatting.plural(value, "split"),
         "min_leaf_size": lambda value: f"leaves of at least {value}",
     }
     return ", ".join(words[name](value) if name in words else f"{name} {value}"
@@ -398,7 +398,7 @@ def _limits(text: str) -> str:
 def _run(rows: pd.DataFrame) -> str:
     started, finished = rows["started"].min(), rows["finished"].max()
     hosts = sorted(rows["host"].dropna().unique())
-    total = formats.seconds(rows["seconds"].sum())
+    total = formatting.seconds(rows["seconds"].sum())
     when = (
         "" if pd.isna(started) else
         f"{started:%Y-%m-%d %H:%M} to {finished:%Y-%m-%d %H:%M} UTC, "
@@ -417,5 +417,5 @@ def _versions(rows: pd.DataFrame) -> str:
     if isinstance(revision, str):
         text += f", revision {revision[:10]}{'+ (changed)' if revision.endswith('+') else ''}"
     others = len(combinations) - 1
-    more = formats.plural(others, "other combination")
+    more = formatting.plural(others, "other combination")
     return text + (f" (most of the runs; {more})" if others else "")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.solvers.outcomes import Instance, solvers_of, virtual_best
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from solver.errors import InputError
 
 MOST_PROBLEMS = 200
@@ -19,41 +19,41 @@ MOST_PROBLEMS = 200
 _OUTCOMES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "kind": ("features", str),
     "solver": ("solver", str),
-    "runs": ("runs", formats.whole),
-    "proven": ("proven", formats.whole),
-    "claimed": ("claimed", formats.whole),
-    "refuted": ("refuted", formats.whole),
-    "open": ("open", formats.whole),
-    "no_proof": ("no proof", formats.whole),
-    "failed": ("failed or killed", formats.whole),
-    "common": ("common problems", formats.whole),
-    "seconds": ("mean time", formats.seconds),
-    "above_best": ("× virtual best", formats.ratio),
-    "fastest": ("fastest on", formats.whole),
-    "gap": ("gap", formats.short),
-    "excess": ("above best", formats.short),
+    "runs": ("runs", formatting.whole),
+    "proven": ("proven", formatting.whole),
+    "claimed": ("claimed", formatting.whole),
+    "refuted": ("refuted", formatting.whole),
+    "open": ("open", formatting.whole),
+    "no_proof": ("no proof", formatting.whole),
+    "failed": ("failed or killed", formatting.whole),
+    "common": ("common problems", formatting.whole),
+    "seconds": ("mean time", formatting.seconds),
+    "above_best": ("× virtual best", formatting.ratio),
+    "fastest": ("fastest on", formatting.whole),
+    "gap": ("gap", formatting.short),
+    "excess": ("above best", formatting.short),
 }
 _DUELS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "kind": ("features", str),
     "first": ("first", str),
     "second": ("second", str),
-    "problems": ("problems", formats.whole),
-    "wins": ("wins", formats.whole),
-    "losses": ("losses", formats.whole),
-    "p": ("p", formats.short),
-    "speed_up": ("speed-up", formats.ratio),
+    "problems": ("problems", formatting.whole),
+    "wins": ("wins", formatting.whole),
+    "losses": ("losses", formatting.whole),
+    "p": ("p", formatting.short),
+    "speed_up": ("speed-up", formatting.ratio),
 }
 _PUBLISHED: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "dataset": ("dataset", str),
     "encoding": ("encoding", str),
     "lambda": ("λ", str),
     "published_h": ("H printed", str),
-    "our_h": ("H found", lambda value: value if isinstance(value, str) else formats.NONE),
+    "our_h": ("H found", lambda value: value if isinstance(value, str) else formatting.NONE),
     "verdict": ("verdict", str),
-    "published_iterations": ("iterations printed", formats.whole),
-    "our_iterations": ("found", formats.whole),
-    "published_seconds": ("seconds printed", formats.short),
-    "our_seconds": ("found", formats.short),
+    "published_iterations": ("iterations printed", formatting.whole),
+    "our_iterations": ("found", formatting.whole),
+    "published_seconds": ("seconds printed", formatting.short),
+    "our_seconds": ("found", formatting.short),
 }
 
 
@@ -70,10 +70,10 @@ def comparison_markdown(report: ReportData) -> str:
         parts.append("\n".join(_rank_lines(report)))
     if report.published is not None and "published_h" in report.published:
         parts.append(_table(_PUBLISHED, report.published.to_dict("records")))
-    number = formats.plural(len(report.disagreements), "contradiction")
+    number = formatting.plural(len(report.disagreements), "contradiction")
     refuted = int(report.outcomes.table.get("refuted", pd.Series([0])).sum())
     parts.append(
-        f"{number} between exact claims, {formats.plural(refuted, 'refuted claim')} of others."
+        f"{number} between exact claims, {formatting.plural(refuted, 'refuted claim')} of others."
     )
     return "\n\n".join(parts) + "\n"
 
@@ -88,24 +88,24 @@ def _problem_table(found: Sequence[Sequence[Instance]]) -> str:
         cells = [_cell(own.get(name), best) for name in solvers]
         first = one[0]
         lines.append(
-            [first.dataset, first.encoding, first.lam, formats.objective(first.best), *cells]
+            [first.dataset, first.encoding, first.lam, formatting.objective(first.best), *cells]
         )
     return _lines(["dataset", "encoding", "λ", "best objective", *solvers], lines, 2)
 
 
 def _cell(own: Instance | None, best: float) -> str:
     if own is None:
-        return formats.NONE
+        return formatting.NONE
     if own.is_solved:
-        seconds = formats.seconds(own.seconds)
+        seconds = formatting.seconds(own.seconds)
         text = f"**{seconds}**" if own.seconds <= best else seconds
         return text if own.outcome == "proven" else f"{text} (says)"
     if own.outcome in ("failed", "refuted"):
         return own.outcome
     words = [] if own.outcome == "no_proof" else ["open"]
-    words.append(f"+{formats.short(own.excess)}")
-    if formats.is_number(own.gap):
-        words.append(f"gap {formats.gap(own.gap)}")
+    words.append(f"+{formatting.short(own.excess)}")
+    if formatting.is_number(own.gap):
+        words.append(f"gap {formatting.gap(own.gap)}")
     return " ".join(words)
 
 
@@ -115,7 +115,7 @@ def _rank_lines(report: ReportData) -> list[str]:
         ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in one.ranks.items())
         lines.append(
             f"* Mean ranks by {one.measure}, {one.kind} features, "
-            f"{formats.plural(one.datasets, 'dataset')}: {ranks}; critical difference "
+            f"{formatting.plural(one.datasets, 'dataset')}: {ranks}; critical difference "
             f"{one.difference:.2f}, Friedman p = {one.p:.2g}."
         )
     return lines

@@ -9,7 +9,7 @@ from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.charts.report_folder import Figures
 from pipelines.report.charts.rule_families import family_chart, region_chart
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from solver.features.number_format import in_full
 from solver.trees.tree_layout import shorten
 
@@ -85,8 +85,8 @@ def _held(plane: Plane) -> str:
     words += [f"{more} more"] if more else []
     return (
         f"The other columns are held at their medians ({', '.join(words)}): in this plane the "
-        f"trees answer as they do for {formats.percent(plane.faithful)} of the rows. Crosses are "
-        "the rows that a tree gets wrong by all of their columns, wherever they stand here."
+        f"trees answer as they do for {formatting.percent(plane.faithful)} of the rows. Crosses "
+        "are the rows that a tree gets wrong by all of their columns, wherever they stand here."
     )
 
 

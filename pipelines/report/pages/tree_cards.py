@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.path_trees import Change, PathTree, find_change
 from pipelines.report.charts.report_folder import Figures
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from pipelines.report.data.metrics import (
     REGRESSION,
     r2,
@@ -23,7 +23,7 @@ def lam_label(tree: PathTree) -> str:
     """The λ at which a tree is best: ``λ = 0.1 to 0.02``, ``λ = 0.25 or more``."""
     lams = tree.lams
     if tree.start is not None:
-        return f"λ = {formats.interval(tree.start, tree.end)}"
+        return f"λ = {formatting.interval(tree.start, tree.end)}"
     return f"λ = {lams[0]}" if len(lams) == 1 else f"λ = {lams[0]} to {lams[-1]}"
 
 
@@ -34,13 +34,13 @@ def _quality(tree: PathTree) -> str:
         trained = f"R² {r2(q['train_r2'])}, RMSE {rmse(q['train_rmse'])} in training"
         tested = f"; R² {r2(q['test_r2'])}, RMSE {rmse(q['test_rmse'])} held-out"
         return trained + ("" if q["test_rmse"] is None else tested)
-    tested = f", {formats.percent(q['test_accuracy'])} held-out"
+    tested = f", {formatting.percent(q['test_accuracy'])} held-out"
     return f"{train_words(q)} right in training{'' if q['test_accuracy'] is None else tested}"
 
 
 def tree_size(tree: Tree) -> str:
     """``3 splits, 4 leaves, depth 2``."""
-    splits, leaves = formats.plural(tree.splits, "split"), formats.plural(tree.leaves, "leaf")
+    splits, leaves = formatting.plural(tree.splits, "split"), formatting.plural(tree.leaves, "leaf")
     return f"{splits}, {leaves}, depth {tree.depth}"
 
 

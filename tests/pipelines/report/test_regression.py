@@ -25,7 +25,7 @@ from pipelines.report.data.metrics import test_words as words_of_test
 from pipelines.report.data.metrics import train_sentence, train_words
 from pipelines.report.data.results import Results, load_results
 from pipelines.report.data.stored_tables import decompress
-from pipelines.report.summary import print_summary
+from pipelines.report.terminal_summary import print_summary
 from pipelines.report.write import gather, write_report
 from solver.features.number_format import significant
 from solver.solution import BELOW_ONE

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.reproduce.experiments import EXPERIMENTS, Experiment
-from pipelines.reproduce.published import read_published
+from pipelines.reproduce.published_tables import read_published
 from sweep.plan.plan import make_plan
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.reproduce.branches import TABLE_1
+from pipelines.reproduce.branches_tables import TABLE_1
 from solver import InputError
 from solver.theory import branches_complexity
 from tests import naive

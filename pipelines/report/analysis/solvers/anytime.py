@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report.analysis.solvers.outcomes import Instance, Problems, solvers_of
-from pipelines.report.data.columns import Floats, firsts, groups
+from pipelines.report.data.columnar_tables import Floats, firsts, groups
 from pipelines.report.data.stored_tables import decompress
 from solver.trees.tree import Tree
 

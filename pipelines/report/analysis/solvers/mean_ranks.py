@@ -17,7 +17,7 @@ from pipelines.report.analysis.solvers.outcomes import (
     solvers_of,
     solving,
 )
-from pipelines.report.data.columns import Floats
+from pipelines.report.data.columnar_tables import Floats
 
 FEWEST_DATASETS = 5
 """Fewer datasets are no sample."""

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import bdtr  # scipy.stats takes half a second to import
 
-from pipelines.report.data.columns import groups, labelled
+from pipelines.report.data.columnar_tables import groups, labelled
 from pipelines.report.data.exact_paths import at_breakpoints
 from pipelines.report.data.labels import BASE
 from pipelines.report.data.stored_tables import decompress

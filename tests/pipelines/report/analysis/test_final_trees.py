@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from pipelines.report.analysis.final_answers import Answer, find_answer
+from pipelines.report.analysis.dataset_summary import DatasetSummary, summarize_dataset
 from pipelines.report.analysis.final_trees import FinalTree, FinalTrees, fold_rows
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather
@@ -14,10 +14,10 @@ from solver.trees.tree import Tree
 from tests.helpers.report_rows import as_frame, as_plan, path_row, run_row
 
 
-def answer_of(rows: list[dict[str, Any]]) -> tuple[Answer, FinalTree]:
+def answer_of(rows: list[dict[str, Any]]) -> tuple[DatasetSummary, FinalTree]:
     report = gather(label_results(as_frame(rows), as_plan(rows)))
     (own,) = report.recommendations
-    found = find_answer(own, report, FinalTrees({}))
+    found = summarize_dataset(own, report, FinalTrees({}))
     assert isinstance(found.final, FinalTree)
     return found, found.final
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipelines.report.analysis.comparison import add_excess, compare, rank
 from pipelines.report.analysis.contradictions import find_disagreements
 from pipelines.report.analysis.lambda_paths import LambdaPath, make_paths
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from pipelines.report.data.exact_paths import ExactPath, at_breakpoints, at_grid, read_exact_paths
 from pipelines.report.data.results import Results, label_results, load_results
 from sweep.spec.spec import parse_spec
@@ -242,8 +242,8 @@ def test_an_interval_in_words_and_a_plain_lambda_within(
     start: str, end: str | None, text: str, plain: str
 ) -> None:
     low, high = Fraction(start), None if end is None else Fraction(end)
-    assert formats.interval(low, high) == text
-    assert formats.plain_between(low, high) == plain
+    assert formatting.interval(low, high) == text
+    assert formatting.plain_between(low, high) == plain
     value = Fraction(plain)
     assert low <= value
     assert high is None or value < high
@@ -254,9 +254,9 @@ def test_an_interval_in_words_and_a_plain_lambda_within(
 @example(Fraction(1, 3) - Fraction(1, 10**30), Fraction(1, 3))
 def test_the_ends_of_an_interval_in_words_lie_within_it(one: Fraction, other: Fraction) -> None:
     start, end = sorted((one, other))
-    assert Fraction(formats.interval(start, None).removesuffix(" or more")) >= start
+    assert Fraction(formatting.interval(start, None).removesuffix(" or more")) >= start
     if start < end:
-        low, high = map(Fraction, formats.interval(start, end).split(" to "))
+        low, high = map(Fraction, formatting.interval(start, end).split(" to "))
         assert start <= low < high <= end
 
 

@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pipelines.tables.output_folder import check_output_folder, remove_others
-from pipelines.tables.predict import save_tree, write_text
+from pipelines.single_table.output_folder import check_output_folder, remove_others
+from pipelines.single_table.predict import save_tree, write_text
 from solver.errors import UnsupportedError
 from solver.rashomon import RashomonSet
 

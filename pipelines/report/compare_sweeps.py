@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.data.columns import lam_ranks
+from pipelines.report.data.columnar_tables import lam_ranks
 from pipelines.report.data.exact_paths import asks_for_path
 from pipelines.report.data.results import label_results, match_rows
 from pipelines.report.data.stored_tables import read_plan_columns, read_rows

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import solver
-from pipelines.tables.path_files import check_folder, save_path
-from pipelines.tables.predict import load_tree
+from pipelines.single_table.predict import load_tree
+from pipelines.single_table.save_path import check_folder, save_path
 from solver import InputError, Problem
 
 CODES = [[0, 0], [0, 1], [1, 0], [1, 1]]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pipelines.report.analysis import final_trees
+from pipelines.report.analysis.dataset_summary import judge
 from pipelines.report.analysis.final_trees import (
     FinalTree,
     FinalTrees,
@@ -23,10 +24,9 @@ from pipelines.report.analysis.final_trees import (
     load_table_of,
 )
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.analysis.verdicts import judge
 from pipelines.report.charts.report_folder import ReportFolder
 from pipelines.report.data.stored_tables import decompress
-from pipelines.report.pages.answers import answer_cards
+from pipelines.report.pages.recommendation_cards import make_cards
 from pipelines.report.write import Figures, gather, gather_report, write_report_data
 from solver.trees.tree import Tree
 from sweep.datasets import Dataset, load_dataset
@@ -51,7 +51,7 @@ def swept(
 
 
 def cards_of(report: ReportData, folder: Path) -> dict[str, Any]:
-    cards = answer_cards(report, Figures(ReportFolder(folder), pngs=False))
+    cards = make_cards(report, Figures(ReportFolder(folder), pngs=False))
     return cards["t"]
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.report.analysis import contradictions
-from pipelines.report.data.columns import (
+from pipelines.report.data.columnar_tables import (
     ExactColumns,
     Groups,
     differences,

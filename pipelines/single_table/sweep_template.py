@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pipelines.tables.inspection import Inspection, sources_of
+from pipelines.single_table.inspection import Inspection, sources_of
 from solver.errors import InputError
 from solver.features.category_values import as_yaml
 

@@ -1,4 +1,4 @@
-"""Tests of pipelines/report/watch.py."""
+"""Tests of pipelines/report/live_report.py."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.report import watch
-from pipelines.report.watch import LIVE, watch_report
+from pipelines.report import live_report
+from pipelines.report.live_report import LIVE, watch_report
 from sweep.plan.plan import make_plan
 from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.store import store as stores
@@ -27,7 +27,7 @@ def test_a_report_is_written_anew_until_the_driver_ends(
     told: list[str] = []
     now = [0.0]
     states = iter([True, True, True, False])  # asked before a report, and after each second
-    monkeypatch.setattr(watch, "is_live", lambda folder: next(states))
+    monkeypatch.setattr(live_report, "is_live", lambda folder: next(states))
     with stores.create(tmp_path / "out", sweep, print) as store:
         survey(plan, store)
         store.add(as_finished(rows[:-1]))

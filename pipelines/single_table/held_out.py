@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.tables.solve import Loaded, Request, load, read_lambda
+from pipelines.single_table.solve import Loaded, Request, load, read_lambda
 from solver.catalogue import get_solver
 from solver.errors import InputError
 from solver.limits import Limits
@@ -79,8 +79,8 @@ def validate(
     """Grow a tree on the training rows of each fold and test it on the others.
 
     Folds are stratified by class. Each search gets the limits of the request. None if it was
-    stopped. Raises InputError as :func:`pipelines.tables.solve.solve_request`, or if there are too
-    few rows.
+    stopped. Raises InputError as :func:`pipelines.single_table.solve.solve_request`, or if there
+    are too few rows.
     """
     loaded = load(request)
     number = _check_rows(loaded, validation)

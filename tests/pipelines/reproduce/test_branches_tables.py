@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from pipelines.reproduce.branches import compare_printed, complexity_bounds, printed_rows
+from pipelines.reproduce.branches_tables import compare_printed, complexity_bounds, printed_rows
 from pipelines.reproduce.experiments import EXPERIMENTS
 from solver.objective.exact_objective import as_lambda
 from sweep.clusters import Local

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from pipelines.cli.problem_options import held_out_words
-from pipelines.tables.held_out import HeldOut, check_validation, validate, validate_path
-from pipelines.tables.solve import Request, find_path_request, load, settle
+from pipelines.single_table.held_out import HeldOut, check_validation, validate, validate_path
+from pipelines.single_table.solve import Request, find_path_request, load, settle
 from solver import InputError, Problem, Tree, regularization_path, solve
 from solver.trees.tree import Node
 from sweep.spec.folds import Fold, held_out

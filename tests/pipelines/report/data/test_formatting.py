@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 
 
 @pytest.mark.parametrize(
@@ -15,14 +15,14 @@ from pipelines.report.data import formats
     [(0.319038461, "0.319038"), (0.05, "0.0500000"), (0, "0"), (None, "–"), (math.nan, "–")],
 )
 def test_objectives_have_six_digits(value: float | None, text: str) -> None:
-    assert formats.objective(value) == text
+    assert formatting.objective(value) == text
 
 
 def test_percentages_are_never_rounded_up_to_all() -> None:
-    assert formats.percent(1.0) == "100.0 %"
-    assert formats.percent(0.99999) == "99.9 %"
-    assert formats.percent(Fraction(1, 8), 0) == "12 %"
-    assert formats.percent(math.nan) == "–"
+    assert formatting.percent(1.0) == "100.0 %"
+    assert formatting.percent(0.99999) == "99.9 %"
+    assert formatting.percent(Fraction(1, 8), 0) == "12 %"
+    assert formatting.percent(math.nan) == "–"
 
 
 @pytest.mark.parametrize(
@@ -33,26 +33,26 @@ def test_percentages_are_never_rounded_up_to_all() -> None:
     ],
 )  # fmt: skip
 def test_seconds(value: float, text: str) -> None:
-    assert formats.seconds(value) == text
+    assert formatting.seconds(value) == text
 
 
 def test_sizes_counts_and_lists() -> None:
-    assert formats.size(1536) == "1.5 KiB"
-    assert formats.size(2**33) == "8 GiB"
-    assert formats.size(1023 * 2**20) == "1023 MiB"
-    assert formats.size(999.4 * 2**20) == "999 MiB"
-    assert formats.ratio(1.131) == "1.13"
-    assert formats.ratio(0.0123) == "0.012"
-    assert formats.ratio(10.96) == "11"
-    assert formats.ratio(99.99) == "100"
-    assert formats.ratio(2136) == "2\u202f140"
-    assert formats.ratio(2134) == "2\u202f130"
-    assert formats.ratio(None) == formats.NONE
-    assert formats.whole(12345) == "12\u202f345"
-    assert formats.mean_count(3.0) == "3"
-    assert formats.mean_count(3.25) == "3.2"
-    assert formats.plural(1, "class") == "1 class"
-    assert formats.plural(2, "class") == "2 classes"
+    assert formatting.size(1536) == "1.5 KiB"
+    assert formatting.size(2**33) == "8 GiB"
+    assert formatting.size(1023 * 2**20) == "1023 MiB"
+    assert formatting.size(999.4 * 2**20) == "999 MiB"
+    assert formatting.ratio(1.131) == "1.13"
+    assert formatting.ratio(0.0123) == "0.012"
+    assert formatting.ratio(10.96) == "11"
+    assert formatting.ratio(99.99) == "100"
+    assert formatting.ratio(2136) == "2\u202f140"
+    assert formatting.ratio(2134) == "2\u202f130"
+    assert formatting.ratio(None) == formatting.NONE
+    assert formatting.whole(12345) == "12\u202f345"
+    assert formatting.mean_count(3.0) == "3"
+    assert formatting.mean_count(3.25) == "3.2"
+    assert formatting.plural(1, "class") == "1 class"
+    assert formatting.plural(2, "class") == "2 classes"
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_sizes_counts_and_lists() -> None:
     ],
 )  # fmt: skip
 def test_a_factor_is_at_least_what_is_said(value: float | Fraction, text: str) -> None:
-    assert formats.factor(value) == text
+    assert formatting.factor(value) == text
 
 
 def test_long_fractions_have_no_tooltip() -> None:
-    assert formats.exact("1/" + "9" * 80) == ""
+    assert formatting.exact("1/" + "9" * 80) == ""

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from pipelines.report.data.results import Results, label_results
-from pipelines.report.summary import print_summary
+from pipelines.report.terminal_summary import print_summary
 from pipelines.report.write import gather
 from tests.helpers.report_rows import as_frame, as_plan, failed, refused, run_row, sweep_rows
 

@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import Any
 
-from pipelines.report.analysis.final_answers import Answer, find_answer
+from pipelines.report.analysis.dataset_summary import Confusion, DatasetSummary, summarize_dataset
 from pipelines.report.analysis.final_trees import (
     KNOWN,
     FinalTree,
@@ -18,9 +18,8 @@ from pipelines.report.analysis.final_trees import (
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.analysis.verdicts import Confusion
 from pipelines.report.charts.report_folder import Figures
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from pipelines.report.pages.tree_cards import tree_card, tree_size
 from solver.solution import Status
 from solver.trees.export import export_text
@@ -29,16 +28,16 @@ _MOST_LEAVES, _MOST_CLASSES, _MOST_COLUMNS = 40, 20, 20
 """The largest numbers of leaves, classes and columns in the page's tables."""
 
 
-def answer_cards(report: ReportData, figures: Figures) -> dict[str, dict[str, Any]]:
+def make_cards(report: ReportData, figures: Figures) -> dict[str, dict[str, Any]]:
     """The card of each dataset's recommendation, but for its pictures, see :func:`draw_card`."""
     growing = FinalTrees(read_known(figures.folder.root))
-    found = (find_answer(own, report, growing) for own in report.recommendations)
+    found = (summarize_dataset(own, report, growing) for own in report.recommendations)
     cards = {answer.own.dataset: _card(answer) for answer in found}
     figures.folder.write(KNOWN, json.dumps(growing.used))
     return cards
 
 
-def _card(answer: Answer) -> dict[str, Any]:
+def _card(answer: DatasetSummary) -> dict[str, Any]:
     own, final, verdict = answer.own, answer.final, answer.verdict
     path, point = own.path, own.point
     shown: dict[str, Any] = {
@@ -106,12 +105,12 @@ def draw_card(card: dict[str, Any], own: Recommendation, figures: Figures) -> di
 
 def _about(final: FinalTree, counts: tuple[int, ...]) -> str:
     """Where a final tree comes from."""
-    rows = formats.plural(sum(counts), "row")
+    rows = formatting.plural(sum(counts), "row")
     if final.limit is None:
         return f"Grown on all {rows}, by a run of the sweep."
     return (
         f"Grown on all {rows} for this report, at λ = {final.lam}, in "
-        f"{formats.seconds(final.seconds)} (limit {final.limit:.3g} s)."
+        f"{formatting.seconds(final.seconds)} (limit {final.limit:.3g} s)."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS
-from pipelines.reproduce.osdt import TABLE_6_2, compare_counts, search_spaces
+from pipelines.reproduce.osdt_tables import TABLE_6_2, compare_counts, search_spaces
 from sweep.graph.engine import run_sweep
 from sweep.store.read_results import read_results
 

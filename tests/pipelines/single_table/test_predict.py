@@ -12,8 +12,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pipelines.tables.predict import Accuracy, load_tree, measure_accuracy, predict_table, save_tree
-from pipelines.tables.solve import read_frame
+from pipelines.single_table.predict import (
+    Accuracy,
+    load_tree,
+    measure_accuracy,
+    predict_table,
+    save_tree,
+)
+from pipelines.single_table.solve import read_frame
 from solver import InputError, Problem, Tree, solve
 from tests.helpers.commands import run
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path as Folder
 from typing import Any
 
-from pipelines.tables.output_folder import check_output_folder, remove_others
-from pipelines.tables.predict import save_tree, write_text
+from pipelines.single_table.output_folder import check_output_folder, remove_others
+from pipelines.single_table.predict import save_tree, write_text
 from solver.features.number_format import nouns
 from solver.path.path import Path, Step
 

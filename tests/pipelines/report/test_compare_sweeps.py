@@ -1,4 +1,4 @@
-"""Tests of pipelines/report/compare.py."""
+"""Tests of pipelines/report/compare_sweeps.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipelines.report.compare import gather_comparison
+from pipelines.report.compare_sweeps import gather_comparison
 from pipelines.report.write import gather_report
 from tests.helpers import without_dask
 from tests.helpers.commands import refused, run

@@ -9,7 +9,7 @@ from rich.text import Text
 from pipelines.report.analysis.comparison import rank
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.data import formats
+from pipelines.report.data import formatting
 from pipelines.report.data.metrics import is_regression, test_words, train_words
 from pipelines.report.data.results import Results, failure_groups
 
@@ -79,8 +79,8 @@ def _recommendation_cells(own: Recommendation, tested: bool) -> list[str]:
         return [own.dataset, f"{path.encoding}, {path.solver}", "open", "", "", ""]
     accuracy = test_words(point) if tested else train_words(point)
     runs = int(point["runs"])
-    proof = "none" if point["heuristic"] == runs else formats.share(point["optimal"], runs)
-    leaves = formats.mean_count(point["leaves"])
+    proof = "none" if point["heuristic"] == runs else formatting.share(point["optimal"], runs)
+    leaves = formatting.mean_count(point["leaves"])
     take = f"{path.encoding}, {path.solver}"
     return [own.dataset, take, str(point["lam_text"]), accuracy, leaves, proof]
 
@@ -96,12 +96,12 @@ def _ranking(report: ReportData) -> Table:
         cells = [
             row["encoding"],
             row["solver"],
-            formats.whole(row["runs"]),
-            "heuristic" if row["heuristic"] else formats.whole(row["optimal"]),
-            formats.whole(row["failed"]),
-            f"{row['best']}/{compared}" if compared else formats.NONE,
-            formats.short(row["excess"]),
-            formats.seconds(row["seconds_median"]),
+            formatting.whole(row["runs"]),
+            "heuristic" if row["heuristic"] else formatting.whole(row["optimal"]),
+            formatting.whole(row["failed"]),
+            f"{row['best']}/{compared}" if compared else formatting.NONE,
+            formatting.short(row["excess"]),
+            formatting.seconds(row["seconds_median"]),
         ]
         table.add_row(*map(Text, cells))
     return table
@@ -111,7 +111,7 @@ def _trouble(report: ReportData, console: Console) -> None:
     """Prints contradictions and failures, by their reason, in red."""
     found = report.disagreements
     if len(found):
-        number = formats.plural(len(found), "contradiction")
+        number = formatting.plural(len(found), "contradiction")
         console.print(Text(f"{number} between results that cannot all be true:", "bold red"))
         for row in found.head(10).to_dict("records"):
             where = f"{row['dataset']}, {row['encoding']}, λ = {row['lam']}"
@@ -120,8 +120,8 @@ def _trouble(report: ReportData, console: Console) -> None:
             console.print(Text(f"  … and {len(found) - 10} more, see the report", "red"))
     failures = failure_groups(report.results.rows)
     for failure in failures[:5]:
-        runs = formats.plural(failure["count"], "run")
+        runs = formatting.plural(failure["count"], "run")
         console.print(Text(f"{failure['status']}, {runs}: {failure['reason']}", "red"))
     if len(failures) > 5:
-        more = formats.plural(len(failures) - 5, "other reason")
+        more = formatting.plural(len(failures) - 5, "other reason")
         console.print(Text(f"… and {more}, see the report", "red"))

@@ -1,9 +1,14 @@
-"""The verdict on a dataset: how good its tree is on unseen rows, in one sentence and by class."""
+"""The summary of a dataset: recommendation, final tree, verdict, and the command that grows it.
+
+The verdict says how good the tree is on unseen rows, in one sentence and by class. The report's
+page and ``treesweep.read_results(…).best()`` both give what this module finds.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,16 +17,28 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.report.analysis.final_trees import FinalTree, fold_rows
+from pipelines.report.analysis.final_trees import (
+    FinalTree,
+    FinalTrees,
+    exact_lam,
+    fold_rows,
+    load_table_of,
+)
 from pipelines.report.analysis.recommendations import Recommendation, leaves_words
-from pipelines.report.data import formats
+from pipelines.report.analysis.report_data import ReportData
+from pipelines.report.data import formatting
 from pipelines.report.data.metrics import REGRESSION, rmse, test_words, train_words
 from pipelines.report.data.results import Results
 from pipelines.report.data.stored_tables import decompress
+from solver.catalogue import SOLVERS
+from solver.features.category_values import as_yaml
 from solver.solution import Status
 from solver.trees.tree import Tree
 from sweep.datasets import Dataset
+from sweep.datasets.dataset_reference import DatasetRef
+from sweep.datasets.files import UTF8
 from sweep.spec.folds import Fold, test_rows
+from sweep.spec.task_options import own_options
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -52,6 +69,31 @@ class Verdict:
     confusion: Confusion | None
     uses: tuple[tuple[str, int], ...]  # columns, and in the trees of how many folds each is
     folds: int
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """What a sweep says about a dataset."""
+
+    own: Recommendation
+    final: FinalTree | str  # or why there is none
+    verdict: Verdict
+    command: str | None  # that grows the final tree; None if no command does
+
+
+def summarize_dataset(
+    own: Recommendation, report: ReportData, growing: FinalTrees
+) -> DatasetSummary:
+    """The summary of a recommendation; grows its final tree unless it is known."""
+    table = load_table_of(own.dataset, report.results, report.references)
+    final = growing.find(own, report.results, table)
+    verdict = judge(own, report.results, table, final)
+    command = None
+    if isinstance(final, FinalTree) and own.path is not None and own.key is not None:
+        row = fold_rows(report.results, own.path, own.key)[0]
+        # As a decimal or a fraction, so that the command gives this tree.
+        command = train_command(row, report.references.get(own.dataset), final.lam)
+    return DatasetSummary(own, final, verdict, command)
 
 
 def judge(
@@ -95,7 +137,7 @@ def _baseline(rows: Rows, trees: Sequence[Tree], dataset: Dataset | str | None) 
     mean = math.fsum(found) / len(found)
     if trees[0].outputs:
         return f"always the mean: RMSE {rmse(math.sqrt(mean))}{where}"
-    return f"majority{where}: {formats.percent(mean)}"
+    return f"majority{where}: {formatting.percent(mean)}"
 
 
 def _of_root(tree: Tree) -> float:
@@ -119,7 +161,7 @@ def _on_held_out(tree: Tree, dataset: Dataset, test: NDArray[np.bool_]) -> float
 def _is_tested(rows: Rows) -> bool:
     """Whether all rows were scored on held-out rows."""
     return all(
-        formats.is_number(row["test_accuracy"]) or formats.is_number(row["test_rmse"])
+        formatting.is_number(row["test_accuracy"]) or formatting.is_number(row["test_rmse"])
         for row in rows
     )
 
@@ -135,18 +177,18 @@ def _sentence(own: Recommendation, baseline: str, final: FinalTree | str) -> str
     numbers = point["task"] == REGRESSION
     tested = point["test_rmse" if numbers else "test_accuracy"]
     assert own.tree is not None
-    words = test_words(point) if formats.is_number(tested) else train_words(own.tree.quality)
-    where = "unseen rows" if formats.is_number(tested) else "its own training rows"
+    words = test_words(point) if formatting.is_number(tested) else train_words(own.tree.quality)
+    where = "unseen rows" if formatting.is_number(tested) else "its own training rows"
     right = f"{words} on {where}" if numbers else f"{words} right on {where}"
     limits = point["tree_limits"]
     within = f" among trees within the limits ({limits})" if limits else ""
     if isinstance(final, FinalTree):
-        size = formats.plural(final.tree.leaves, "leaf")
+        size = formatting.plural(final.tree.leaves, "leaf")
         within = within if final.status == Status.OPTIMAL.value else ""
         return f"{right} ({baseline}), {size}, {final.proof}{within}."
     runs, proven = int(point["runs"]), int(point["optimal"])
     proof = "nothing is proven" if point["heuristic"] == runs else (
-        f"{formats.share(proven, runs)} trees of folds proven optimal{within}"
+        f"{formatting.share(proven, runs)} trees of folds proven optimal{within}"
     )  # fmt: skip
     return f"{right} ({baseline}), {leaves_words(point)}, {proof}."
 
@@ -161,7 +203,7 @@ def _confusion(
     and if the data cannot be read or do not give the errors that the rows have."""
     if trees[0].outputs:
         return None
-    if all(formats.is_number(row["test_errors"]) for row in rows):
+    if all(formatting.is_number(row["test_errors"]) for row in rows):
         if not isinstance(dataset, Dataset):
             return None
         classes, target = dataset.labels
@@ -183,3 +225,58 @@ def _confusion(
         if node.is_leaf:
             counts[:, node.prediction] += np.array(node.counts)
     return Confusion(tuple(map(str, whole.classes)), counts, held_out=False)
+
+
+def train_command(
+    row: Mapping[str, Any], reference: DatasetRef | None, lam_text: str
+) -> str | None:
+    """The command that trains a tree on the whole table as a run did on a fold.
+
+    ``lam_text`` is λ as the sweep's file has it; ``2/n`` becomes 2 divided by the rows of the
+    table. The result is None if nobody knows where the table is, or it is a part of one.
+    """
+    if reference is None or reference.is_part:
+        return None
+    lam = lam_text
+    if lam_text.endswith("/n"):
+        lam = str(exact_lam(lam_text, int(row["n_rows"])))
+    parts = ["treesweep", "solve", str(reference.path or reference.origin), *_reading(reference)]
+    parts += ["--encoding", row["encoding"]]
+    for name, value in json.loads(row["encoding_options"]).items():
+        parts += ["--encoding-option", f"{name}={_plain(value)}"]
+    parts += ["--solver", row["solver"]]
+    usual = SOLVERS[row["solver"]].options if row["solver"] in SOLVERS else {}
+    for name, value in own_options(json.loads(row["solver_options"])).items():
+        if name not in usual or usual[name].default != value:
+            parts += ["--option", f"{name}={_plain(value)}"]
+    names = {"depth": "--max-depth", "splits": "--max-splits", "min_leaf_size": "--min-leaf-size"}
+    for name, value in json.loads(row["limits"]).items():
+        if name in names and value is not None:
+            parts += [names[name], str(value)]
+    parts += ["--lam", lam, "--save", "tree.json"]
+    return shlex.join(parts)
+
+
+def _reading(reference: DatasetRef) -> list[str]:
+    """The options that say how the table is read."""
+    parts = []
+    for target in reference.targets:
+        parts += ["--target", target]
+    if reference.task == REGRESSION:
+        parts += ["--task", REGRESSION]
+    if reference.separator is not None:
+        parts += ["--separator", reference.separator]
+    if reference.charset != UTF8:
+        parts += ["--charset", reference.charset]
+    if reference.sheet is not None:
+        parts += ["--sheet", reference.sheet]
+    if reference.test is not None:
+        parts += ["--column", f"{next(iter(reference.test))}=drop"]
+    for column, wish in reference.overrides().items():
+        parts += ["--column", f"{column}={wish if isinstance(wish, str) else as_yaml(wish)}"]
+    return parts
+
+
+def _plain(value: Any) -> str:
+    """An option's value on the command line: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
