@@ -13,8 +13,8 @@ from solver.baselines.cart import Cart
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option
-from solver.osdt.driver import OsdtSearch
 from solver.osdt.scheduling_policies import POLICIES
+from solver.osdt.search import OsdtSearch
 from solver.problem.problem import Problem
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper
+from solver.rashomon.branch_weights import grandchildren_of, leaf_cost, weight_of
 from solver.rashomon.subproblems import NO_LIMIT, Space
-from solver.rashomon.weights import grandchildren_of, leaf_cost, weight_of
 
 
 @helper

@@ -6,9 +6,7 @@ from solver.kernels.constants import ZERO
 from solver.kernels.jit import helper
 from solver.objective.exact_objective import INFINITE
 from solver.rashomon.bounds import bound_by_classes, bound_by_splits, child_depth
-from solver.rashomon.memo import enter, find
-from solver.rashomon.subproblems import Space
-from solver.rashomon.weights import (
+from solver.rashomon.branch_weights import (
     children_of,
     pair_columns,
     select,
@@ -16,6 +14,8 @@ from solver.rashomon.weights import (
     weigh_branch,
     weight_of,
 )
+from solver.rashomon.memo import enter, find
+from solver.rashomon.subproblems import Space
 
 
 @helper

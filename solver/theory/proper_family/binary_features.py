@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.proper.paper.tree_recursion import Found, Leaf, Memo, Objective, Space, Split, best
-from solver.theory.proper_family.rules import (
+from solver.theory.proper_family.trees_over_rules import (
     Rules,
     Shares,
     shares_bf,

@@ -15,9 +15,9 @@ import solver
 from solver import InputError, Limits, Problem
 from solver.monitor import Monitor
 from solver.objective.exact_objective import CostScale
-from solver.osdt.driver import OsdtSearch
 from solver.osdt.engine import BOUNDS
 from solver.osdt.scheduling_policies import POLICIES
+from solver.osdt.search import OsdtSearch
 from solver.osdt.solver import Osdt
 from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from solver.errors import InputError
 from solver.proper.paper.tree_recursion import Leaf, Memo, Tree, leaves, roots
 from solver.theory.proper_family.binary_features import Reading, best_feature_tree, misclassified
-from solver.theory.proper_family.rules import gen_catalans, gen_dtbfs, gen_murtrees
+from solver.theory.proper_family.trees_over_rules import gen_catalans, gen_dtbfs, gen_murtrees
 from tests import naive
 
 CUBE = list(product((0, 1), repeat=3))

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from solver.proper.paper.tree_recursion import Leaf, Memo, Node, Tree, leaves, roots, trees
-from solver.theory.proper_family.rules import gen_catalans
 from solver.theory.proper_family.search_trees import (
     best_search_tree,
     best_search_tree_knuth,
     search_cost,
     search_trees,
 )
+from solver.theory.proper_family.trees_over_rules import gen_catalans
 
 P = (0.15, 0.10, 0.05, 0.10, 0.20)
 Q = (0.05, 0.10, 0.05, 0.05, 0.05, 0.10)

@@ -8,7 +8,7 @@ from math import comb, factorial
 import pytest
 
 from solver.proper.paper.tree_recursion import Leaf, Node, Tree, roots
-from solver.theory.proper_family.rules import (
+from solver.theory.proper_family.trees_over_rules import (
     Rules,
     f_bf,
     f_catalan,
