@@ -64,14 +64,14 @@ def path(
     """
     from pipelines.progress.display import follow_search
     from pipelines.single_table.held_out import check_validation, validate_path
-    from pipelines.single_table.save_path import check_folder, save_path
+    from pipelines.single_table.save_folder import check_path_folder, save_path
     from pipelines.single_table.solve import find_path_request, settle
 
     with remedies_as_options():
         request = settle(make_request(data, lam_min, given))
     validation = check_validation(holdout, cv)
     if save is not None:
-        check_folder(save)
+        check_path_folder(save)
     with stop_on_interrupt() as stopped, follow_search() as follow, remedies_as_options():
         problem, found = find_path_request(request, stopped, follow)
         tested = None

@@ -128,7 +128,7 @@ def rashomon(
     DATA is as for 'treesweep solve'.
     """
     from pipelines.progress.display import follow_search
-    from pipelines.single_table.save_rashomon import check_set_folder, save_set
+    from pipelines.single_table.save_folder import check_set_folder, save_set
     from pipelines.single_table.solve import find_good_trees, settle
     from solver.errors import InputError
 
