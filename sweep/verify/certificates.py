@@ -19,7 +19,7 @@ from solver.verify.certificate_checker import Refused, check
 from sweep.filesystem import Folder
 from sweep.rows.path_columns import objective_at, stored_claims
 from sweep.spec.task_options import asks_proof
-from sweep.store.certificate_files import read_certificate, relative_path
+from sweep.store.certificate_files import BYTES, read_certificate, relative_path
 from sweep.verify.raw_data import FoldKey, Tables
 
 
@@ -30,17 +30,24 @@ def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
         if asks_proof(json.loads(row["solver_options"])) and _proven(row):
             why = f" ({row['error'].strip().splitlines()[-1]})" if row["error"] else ""
             yield f"it was asked for a proof and has none{why}"
-        return
-    if name != relative_path(row["key"]):
-        yield f"its certificate is {name!r} instead of {relative_path(row['key'])!r}"
+    else:
+        yield from check_file(
+            folder, "its certificate", name, relative_path(row["key"]), row[BYTES]
+        )
+
+
+def check_file(folder: Folder, what: str, name: str, own: str, size: int) -> Iterator[str]:
+    """Check that the file that a row names is its own, and has the size that the row says."""
+    if name != own:
+        yield f"{what} is {name!r} instead of {own!r}"
         return
     try:
-        size = folder.size(name)
+        found = folder.size(name)
     except FileNotFoundError:
-        yield f"its certificate {name} is not there"
+        yield f"{what} {name} is not there"
         return
-    if size != row["proof_bytes"]:
-        yield f"its certificate has {count(size, 'byte')}, the row says {row['proof_bytes']}"
+    if found != size:
+        yield f"{what} {name} has {count(found, 'byte')}, the row says {size}"
 
 
 def check_certificate(row: Mapping[str, Any], folder: Folder, tables: Tables) -> Iterator[str]:

@@ -17,7 +17,8 @@ from solver.verify.certificate_checker import Refused
 from solver.verify.rashomon_checker import Rules, Subproblem, recount
 from sweep.filesystem import Folder
 from sweep.spec.task_options import asked_rashomon
-from sweep.store.rashomon_files import StoredSet, read_set, relative_path
+from sweep.store.rashomon_files import BYTES, StoredSet, read_set, relative_path
+from sweep.verify.certificates import check_file
 from sweep.verify.raw_data import FoldKey, Tables
 
 
@@ -33,17 +34,9 @@ def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
         if lacks_good_trees(row) and row["status"] == Status.OPTIMAL:
             why = f" ({row['error'].strip().splitlines()[-1]})" if row["error"] else ""
             yield f"it was asked for all good trees and has none{why}"
-        return
-    if name != relative_path(row["key"]):
-        yield f"its good trees are in {name!r} instead of {relative_path(row['key'])!r}"
-        return
-    try:
-        size = folder.size(name)
-    except FileNotFoundError:
-        yield f"the file of its good trees {name} is not there"
-        return
-    if size != row["rashomon_bytes"]:
-        yield f"{name} has {count(size, 'byte')}, the row says {row['rashomon_bytes']}"
+    else:
+        what, own = "the file of its good trees", relative_path(row["key"])
+        yield from check_file(folder, what, name, own, row[BYTES])
 
 
 def check_good_trees(
