@@ -98,7 +98,7 @@ docs: venv-dev ## Build the site into docs/_build/html; warnings are errors
 	@echo "The site: docs/_build/html/index.html"
 
 docs-check: venv-dev ## Run the commands of README.md and docs/
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --durations 10 $(ARGS) tests/documentation.py
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --durations 10 $(ARGS) tests/run_documentation.py
 
 # uv lives in a throw-away environment: it makes the lock and is no part of it.
 lock: ## Resolve requirements.lock anew (UPGRADE=1: to the newest versions)

@@ -22,7 +22,12 @@ from tests.helpers.ports import free_port, listens
 settings.register_profile("treesweep", deadline=None)
 settings.load_profile("treesweep")
 
-LONGEST = ("test_slurm_config.py", "test_dying_writes.py", "test_kills.py", "test_paths_go_on.py")
+LONGEST = (
+    "test_slurm_config.py",
+    "test_dying_writes.py",
+    "test_kills.py",
+    "test_interrupted_paths.py",
+)
 """Files of tests of a minute: who begins with one of them last keeps all others waiting."""
 
 
@@ -41,7 +46,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             if nodeid.startswith("tests/faults/"):
                 return nodeid
-            if nodeid.startswith("tests/documentation.py"):
+            if nodeid.startswith("tests/run_documentation.py"):
                 return nodeid.partition("[")[2].partition(":")[0]
             return str(super()._split_scope(nodeid))
 

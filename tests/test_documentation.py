@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation import Example, examples, prepare, run
+from tests.run_documentation import Example, examples, prepare, run
 
 Page = Callable[..., list[tuple[int, str]]]
 

@@ -25,12 +25,12 @@ from sweep.datasets import read_file
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.store.read_results import read_results
-from tests.contract import fronts, inquiry
-from tests.contract.fronts import Refused
-from tests.contract.inquiry import FRONTS, Report, inquire
-from tests.contract.judge import Claim
+from tests.contract import random_inquiry, user_interfaces
+from tests.contract.check_answer import Claim
 from tests.contract.oracle import Asked, Column, Oracle, mask, splits_of
-from tests.contract.tables import Question, Table, random_question, random_table, readable
+from tests.contract.random_inquiry import FRONTS, Report, inquire
+from tests.contract.random_tables import Question, Table, random_question, random_table, readable
+from tests.contract.user_interfaces import Refused
 from tests.naive import least_errors
 
 SEED = int(os.environ.get("TREESWEEP_SEED", "14"))
@@ -77,13 +77,15 @@ def test_no_row_of_a_sweep_on_a_cluster_is_false(tmp_path: Path) -> None:
         path = tmp_path / f"t{len(tables)}.csv"
         table = readable(rng, table, question).write(path)
         try:
-            fronts.plan_of(fronts.sweep_text({path.stem: (path, table)}, [question]))
+            user_interfaces.plan_of(
+                user_interfaces.sweep_text({path.stem: (path, table)}, [question])
+            )
         except Refused:
             continue
         tables[path.stem] = path, table
         questions += [question] if len(questions) < 6 else []
     out = tmp_path / "out"
-    run_sweep(parse_spec(fronts.sweep_text(tables, questions)), out, Local(workers=2))
+    run_sweep(parse_spec(user_interfaces.sweep_text(tables, questions)), out, Local(workers=2))
     found, false = read_results(out), []
     for row in found.to_dict("records"):
         path, table = tables[row["dataset"]]
@@ -92,8 +94,10 @@ def test_no_row_of_a_sweep_on_a_cluster_is_false(tmp_path: Path) -> None:
             json.loads(row["solver_options"]), json.loads(row["encoding_options"]),
         )  # fmt: skip
         plain = {name: None if isna(value) else value for name, value in row.items()}
-        (claim,) = fronts.claims_of_row(plain, read_file(path), oracle=None)
-        false += [(complaint, question) for complaint in inquiry.judge(claim, table, question)]
+        (claim,) = user_interfaces.claims_of_row(plain, read_file(path), oracle=None)
+        false += [
+            (complaint, question) for complaint in random_inquiry.judge(claim, table, question)
+        ]
     assert not false, false
     assert len(found) >= 200
 
@@ -191,7 +195,7 @@ class TestJudge:
     def complaints(self, limits: dict[str, Any] | None = None, **changes: Any) -> list[str]:
         claim = replace(self.HONEST, **changes)
         question = Question("any", "thresholds", "0.12", limits or {})
-        return inquiry.judge(claim, self.TABLE, question)
+        return random_inquiry.judge(claim, self.TABLE, question)
 
     def test_an_honest_claim(self) -> None:
         assert self.complaints() == []

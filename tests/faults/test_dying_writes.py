@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.chaos import dying, roles
-from tests.faults.chaos.check import Damage, Ledger, compare, results
+from tests.faults.chaos import dying_driver, process_roles
+from tests.faults.chaos.compare_stores import Damage, Ledger, compare, results
 from tests.faults.chaos.processes import Processes
 
 pytestmark = pytest.mark.faults
@@ -40,7 +40,7 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 def drive(processes: Processes, out: Path, at: int) -> int | None:
     """Run or resume; the exit code."""
     where = (processes.folder / "address").read_text()
-    process = processes.start(dying.drive, processes.spec, out, where, at, processes.journal)
+    process = processes.start(dying_driver.drive, processes.spec, out, where, at, processes.journal)
     process.join(60)
     return process.exitcode
 
@@ -63,7 +63,7 @@ def test_a_driver_may_die_before_any_step_of_writing(
         assert code == -signal.SIGKILL
         died += 1
         damage, ledger = Damage(), Ledger()
-        if (out / roles.MANIFEST).exists():
+        if (out / process_roles.MANIFEST).exists():
             ledger.look(out, damage)  # it can be read as it is
         assert drive(processes, out, NEVER) == 0, processes.journal.read_text()
         ledger.look(out, damage)

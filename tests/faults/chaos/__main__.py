@@ -24,10 +24,10 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.harness import interruptible
-from tests.faults.chaos.check import Damage, Ledger, compare, results
+from tests.faults.chaos.compare_stores import Damage, Ledger, compare, results
+from tests.faults.chaos.damage_store import sabotage
 from tests.faults.chaos.faults import BETWEEN, DURING, Fault, Target
 from tests.faults.chaos.processes import Processes
-from tests.faults.chaos.sabotage import sabotage
 
 SPEC = """
 name: chaos

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.faults.chaos.check import Ledger
+from tests.faults.chaos.compare_stores import Ledger
+from tests.faults.chaos.process_roles import STALE
 from tests.faults.chaos.processes import Processes, send
-from tests.faults.chaos.roles import STALE
 
 
 @dataclass

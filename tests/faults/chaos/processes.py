@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from tests.faults.chaos import roles
+from tests.faults.chaos import process_roles
 from tests.helpers import ROOT
 from tests.helpers.drivers import fork_servers
 
@@ -41,7 +41,7 @@ class Processes:
         # Processes that are killed leave semaphores behind; those that clean up after them say so.
         os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
         multiprocessing.get_context("forkserver").set_forkserver_preload(
-            ["tests.faults.chaos.roles"]
+            ["tests.faults.chaos.process_roles"]
         )
         self._everyone: list[psutil.Process] = []
         self.driver: BaseProcess | None = None
@@ -71,12 +71,12 @@ class Processes:
                 _kill(worker)
             self.workers = []
             address.unlink(missing_ok=True)
-            self.scheduler = self.start(roles.schedule, address)
+            self.scheduler = self.start(process_roles.schedule, address)
             _wait(address.exists, "the scheduler does not start")
         self.workers = [worker for worker in self.workers if worker.is_alive()]
         while len(self.workers) < N_WORKERS:
             where = address.read_text()
-            self.workers.append(self.start(roles.work, where, self.folder / "dask"))
+            self.workers.append(self.start(process_roles.work, where, self.folder / "dask"))
 
     # The driver
 
@@ -98,7 +98,7 @@ class Processes:
         self.journal.touch()
         # A driver that was forked would fork its workers from the server that it came from itself.
         self.driver = self.start(
-            roles.drive, self.spec, self.out, where, elsewhere, self.journal, method="spawn"
+            process_roles.drive, self.spec, self.out, where, elsewhere, self.journal, method="spawn"
         )
         return self.driver
 

@@ -19,9 +19,9 @@ from sweep.plan.software_versions import difference, fingerprint
 from sweep.spec.spec import load_spec
 from sweep.store.read_results import read_results
 from tests.helpers import ROOT
+from tests.helpers.compile_marks import MARKS, Warmer
 from tests.helpers.dask_processes import Lab, Notes
-from tests.helpers.meeting import meeting
-from tests.helpers.warming import MARKS, Warmer
+from tests.helpers.waiting_cart import meeting
 
 OWN = fingerprint()
 
@@ -180,7 +180,7 @@ def test_kernels_are_compiled_once_on_each_machine(
         folders[host].mkdir(exist_ok=True)
         environment = {
             **meeting(tmp_path / "met", 3),
-            "DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.warming']",
+            "DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.compile_marks']",
             "NUMBA_CACHE_DIR": str(tmp_path / f"numba-{host}"),
             MARKS: str(folders[host]),
         }

@@ -25,7 +25,7 @@ from sweep.store.read_results import read_results
 from sweep.worker.run_settings import Run
 from tests.helpers import wait_until
 from tests.helpers.dask_processes import CAN_HIDE, Lab, Notes, hidden
-from tests.helpers.meeting import meeting
+from tests.helpers.waiting_cart import meeting
 
 SPEC = """
 name: shipped

@@ -10,13 +10,13 @@ from solver.theory.proper_framework.tree_generators import (
     gen_dts,
 )
 from solver.theory.proper_framework.trees import from_level_order
-from tests.helpers import figure5
+from tests.helpers import paper_figure5
 
-RULES, PLANE = figure5.rules_of(figure5.POINTS)
+RULES, PLANE = paper_figure5.rules_of(paper_figure5.POINTS)
 
 
 def test_the_lines_are_those_that_the_search_finds():
-    assert figure5.search() == figure5.POINTS
+    assert paper_figure5.search() == paper_figure5.POINTS
 
 
 def test_their_matrix():
@@ -43,7 +43,7 @@ def test_three_trees_of_24_permutations_and_336_labelled_trees():
 
 def test_two_partitions_of_the_plane():
     trees = gen_dts(RULES, PLANE)
-    assert len(figure5.partitions(trees)) == 2
+    assert len(paper_figure5.partitions(trees)) == 2
     assert all(broken_axioms(tree, PLANE) == [] for tree in trees)
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.contract.oracle import Oracle, key_of
-from tests.contract.tables import Table
+from tests.contract.random_tables import Table
 
 WORST_TOLERANCE = Fraction(1, 10**6)
 """A larger tolerance must be refused."""

@@ -17,8 +17,8 @@ from sweep.rows.schema import SCHEMA
 from sweep.store import store as stores
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import survey
-from tests.faults.chaos.check import Damage, Ledger, compare, results
-from tests.faults.chaos.sabotage import sabotage
+from tests.faults.chaos.compare_stores import Damage, Ledger, compare, results
+from tests.faults.chaos.damage_store import sabotage
 from tests.helpers import without_dask
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 from sweep.store import part_files
 from sweep.store import store as stores
-from tests.faults.chaos import roles
+from tests.faults.chaos import process_roles
 
 CALLS = ("replace", "rename", "link", "symlink", "unlink", "fsync", "mkdir", "rmdir")
 """What changes a folder for good; between two of them nothing can be half done."""
 
 
 def drive(spec: Path, out: Path, where: str, at: int, journal: Path, log: Path) -> None:
-    """As :func:`roles.drive`, writing each row alone and compacting all the time; the process
-    kills itself before the `at`-th call that changes something in `out`."""
+    """As :func:`process_roles.drive`, writing each row alone and compacting all the time;
+    the process kills itself before the `at`-th call that changes something in `out`."""
     stores.FLUSH_SECONDS = stores.FLUSH_COST = 0.0
     stores.MANY_PARTS = 2
     stores.GRACE = part_files.GRACE = 0.0
@@ -39,4 +39,4 @@ def drive(spec: Path, out: Path, where: str, at: int, journal: Path, log: Path) 
 
     for name in CALLS:
         setattr(os, name, deadly(getattr(os, name)))
-    roles.drive(spec, out, where, False, journal, log)
+    process_roles.drive(spec, out, where, False, journal, log)

@@ -24,9 +24,9 @@ from sweep.rows.result_rows import Cell
 from sweep.spec.spec import parse_spec
 from sweep.worker import tasks
 from sweep.worker.run_settings import Run
-from tests.contract.judge import Claim
+from tests.contract.check_answer import Claim
 from tests.contract.oracle import Oracle
-from tests.contract.tables import Question, Table, exact_lambda
+from tests.contract.random_tables import Question, Table, exact_lambda
 
 
 class Refused(Exception):

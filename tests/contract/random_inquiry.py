@@ -14,11 +14,10 @@ import numpy as np
 
 from solver import InputError
 from sweep.datasets import read_file
-from tests.contract import fronts
-from tests.contract.fronts import Broken, Refused
-from tests.contract.judge import Claim, false_claims
+from tests.contract import user_interfaces
+from tests.contract.check_answer import Claim, false_claims
 from tests.contract.oracle import Oracle
-from tests.contract.tables import (
+from tests.contract.random_tables import (
     Question,
     Table,
     pick,
@@ -27,6 +26,7 @@ from tests.contract.tables import (
     readable,
     writable,
 )
+from tests.contract.user_interfaces import Broken, Refused
 
 FRONTS = ("solve", "path", "estimator", "command", "path command", "sweep")
 
@@ -101,12 +101,14 @@ def ask(front: str, rng: np.random.Generator, report: Report, only: str | None =
     table = random_table(rng, regression=regression, weighted=front != "sweep")
     text, estimates = "command" in front or front == "sweep", front == "estimator"
     if estimates:
-        only = only or pick(rng, fronts.REGRESSORS if regression else fronts.CLASSIFIERS)
+        only = only or pick(
+            rng, user_interfaces.REGRESSORS if regression else user_interfaces.CLASSIFIERS
+        )
     question = random_question(
         rng, table, solver=only, text=text, whole=front == "sweep", by_rows="command" in front
     )
     if estimates:
-        question = fronts.for_estimator(question)
+        question = user_interfaces.for_estimator(question)
     table = readable(rng, table, question)
     report.asked[front] += 1
     with tempfile.TemporaryDirectory() if text else nullcontext("") as folder:
@@ -122,7 +124,7 @@ def ask(front: str, rng: np.random.Generator, report: Report, only: str | None =
         except Refused as refusal:
             report.refused[front, str(refusal)] += 1
         except InputError as error:  # of rows that the front has taken for training
-            said = fronts.reason(f"predict: {error}")
+            said = user_interfaces.reason(f"predict: {error}")
             if all(table.exact_weights):
                 report.false.append(f"{front}: {said}\n    {_told(table, question, ending)}")
             report.refused[front, said] += 1
@@ -158,28 +160,30 @@ def _claims(
     oracle: Callable[[], Oracle],
 ) -> Iterator[Claim]:
     if front == "solve":
-        return fronts.ask_solve(table, question)
+        return user_interfaces.ask_solve(table, question)
     if front == "command":
-        return fronts.ask_command(table, question, folder, ending)
+        return user_interfaces.ask_command(table, question, folder, ending)
     if front == "sweep":
         return _sweep(table, question, folder / f"table{ending}", oracle)
     if front == "path":
-        return fronts.ask_path(table, question, oracle)
+        return user_interfaces.ask_path(table, question, oracle)
     if front == "estimator":
-        return fronts.ask_estimator(table, question, oracle)
-    return fronts.ask_path_command(table, question, folder, ending, oracle)
+        return user_interfaces.ask_estimator(table, question, oracle)
+    return user_interfaces.ask_path_command(table, question, folder, ending, oracle)
 
 
 def _sweep(
     table: Table, question: Question, path: Path, oracle: Callable[[], Oracle]
 ) -> Iterator[Claim]:
     asks = {"lam": "path"} if len(table.target) % 3 == 0 else {}
-    plan = fronts.plan_of(fronts.sweep_text({"table": (path, table)}, [question], **asks))
+    plan = user_interfaces.plan_of(
+        user_interfaces.sweep_text({"table": (path, table)}, [question], **asks)
+    )
     for cell in plan.impossible:
-        raise Refused(fronts.reason(cell.reason))
+        raise Refused(user_interfaces.reason(cell.reason))
     frame = read_file(path)
-    for row in fronts.sweep_rows(plan):
-        yield from fronts.claims_of_row(row, frame, oracle)
+    for row in user_interfaces.sweep_rows(plan):
+        yield from user_interfaces.claims_of_row(row, frame, oracle)
 
 
 def _told(table: Table, question: Question, ending: str) -> str:

@@ -23,7 +23,7 @@ from solver.objective.exact_objective import objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
-from tests.helpers.meeting import meet
+from tests.helpers.waiting_cart import meet
 
 MARKS = "TREESWEEP_TEST_MARKS"
 """Names a folder for the marks of a worker."""
