@@ -22,10 +22,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
 from benchmarks.harness import Job, choose_core, interruptible, run
+from benchmarks.markdown_report import lambda_text, seconds_text
 from benchmarks.peers import ADAPTERS
-from benchmarks.report import lambda_text, seconds_text
-from benchmarks.store import Row, Store, make_row, settings
-from benchmarks.tables import AS_IT_IS, read_table
+from benchmarks.problem_tables import AS_IT_IS, read_table
+from benchmarks.row_store import Row, Store, make_row, settings
 from solver.errors import InputError
 from solver.objective.exact_objective import as_lambda
 

@@ -89,13 +89,13 @@ def run(job: Job, core: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``status`` and the other fields that :mod:`benchmarks.child` sends; a process that had to
-        be killed or died has a status, the seconds of its fit, its peak and an ``error``.
+        ``status`` and the other fields that :mod:`benchmarks.timed_process` sends; a process that
+        had to be killed or died has a status, the seconds of its fit, its peak and an ``error``.
     """
     reading, writing = os.pipe()
     with tempfile.TemporaryFile("w+", errors="replace") as complaints:
         child = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.child"],
+            [sys.executable, "-m", "benchmarks.timed_process"],
             cwd=ROOT,
             env={**os.environ, **ONE_THREAD},
             stdin=subprocess.PIPE,

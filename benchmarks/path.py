@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmark
 import solver
 from benchmarks.harness import choose_core
 from benchmarks.published import published_rows
-from benchmarks.store import describe_machine
+from benchmarks.row_store import describe_machine
 
 Result = TypeVar("Result")
 

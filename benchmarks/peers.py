@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 import psutil
 
-from benchmarks.tables import Table
-from benchmarks.trees import Nodes, flatten
+from benchmarks.plain_trees import Nodes, flatten
+from benchmarks.problem_tables import Table
 
 FLOAT_ROUNDING = 1e-5
 """How far a bound in single precision may be off."""
@@ -50,7 +50,7 @@ class Answer:
     status : str
         ``optimal``, ``time_limit``, ``memory_limit`` or ``heuristic``.
     nodes : list
-        The tree, see :mod:`benchmarks.trees`.
+        The tree, see :mod:`benchmarks.plain_trees`.
     lower_bound : Fraction, float or None
         On our objective; a float is not exact.
     search_seconds : float or None

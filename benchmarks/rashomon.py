@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmark
 
 import solver
 from benchmarks.harness import choose_core
-from benchmarks.tables import Table, read_table
+from benchmarks.problem_tables import Table, read_table
 
 CASES = (
     "compas-binary:35:4", "compas-binary:35:6", "tic-tac-toe-f:10:4", "tic-tac-toe-f:10:6",

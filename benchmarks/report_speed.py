@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
-from benchmarks.readers import measure
+from benchmarks.read_big_store import measure
 from solver.errors import InputError
 from sweep.clusters import Local
 from sweep.graph.engine import run_sweep

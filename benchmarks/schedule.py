@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
 import treesweep
-from benchmarks.engine import show
+from benchmarks.sweep_overhead import show
 from solver.base import Capabilities, Solver
 from solver.limits import Limits
 from solver.monitor import Monitor

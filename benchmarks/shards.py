@@ -42,7 +42,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
-from benchmarks.engine import show
+from benchmarks.sweep_overhead import show
 from solver import Problem
 from solver.base import Solver
 from solver.catalogue import get_solver

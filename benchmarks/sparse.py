@@ -26,13 +26,13 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
-from benchmarks.figures import draw
+from benchmarks.compare_rows import by_cell, contradictions
+from benchmarks.draw_profiles import draw
 from benchmarks.harness import Job, choose_core, interruptible, run
+from benchmarks.markdown_report import markdown, seconds_text, solvers_of, summary
 from benchmarks.peers import ADAPTERS, Adapter
-from benchmarks.report import markdown, seconds_text, solvers_of, summary
-from benchmarks.store import Row, Store, make_row, settings
-from benchmarks.tables import AS_IT_IS, Table, read_table
-from benchmarks.verdicts import by_cell, contradictions
+from benchmarks.problem_tables import AS_IT_IS, Table, read_table
+from benchmarks.row_store import Row, Store, make_row, settings
 from solver.errors import InputError
 from solver.objective.exact_objective import as_lambda
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.peers import ADAPTERS, Ask, prune, read_gosdt, read_streed
-from benchmarks.tables import Table
-from benchmarks.trees import score
+from benchmarks.plain_trees import score
+from benchmarks.problem_tables import Table
 
 PEERS = [name for name, adapter in ADAPTERS.items() if adapter.proves and not adapter.ours]
 

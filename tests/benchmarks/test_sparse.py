@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import anytime, rows, sparse
+from benchmarks import anytime, many_rows, sparse
 from benchmarks.harness import Job, run
 from tests.helpers.benchmark_rows import made_up, open_row
 
@@ -134,8 +134,8 @@ def test_anytime_shows_where_ours_is_worse():
 
 
 def test_replicated_rows_cost_the_same_tree(toy):
-    line = rows.measure(toy, Fraction("0.02"), 600, 1, 20.0)
+    line = many_rows.measure(toy, Fraction("0.02"), 600, 1, 20.0)
     assert (line["same"], line["status"]) == ("True", "optimal, optimal")
-    line = rows.measure(toy, Fraction("0.02"), 601, 1, 20.0)
+    line = many_rows.measure(toy, Fraction("0.02"), 601, 1, 20.0)
     assert line["same"] == "not comparable"
-    assert rows.show(line).startswith("| ")
+    assert many_rows.show(line).startswith("| ")

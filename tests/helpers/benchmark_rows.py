@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from benchmarks.store import SCHEMA
+from benchmarks.row_store import SCHEMA
 
 
 def made_up(solver: str, **fields: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.verdicts import by_cell, cactus, contradictions, profile, totals
+from benchmarks.compare_rows import by_cell, cactus, contradictions, profile, totals
 from tests.helpers.benchmark_rows import made_up, open_row, skipped
 
 

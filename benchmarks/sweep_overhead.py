@@ -1,11 +1,11 @@
 """How fast the engine is: very many tiny tasks, and two workers against one.
 
-``python benchmarks/engine.py --tasks N`` sweeps N tasks that take a fraction of a millisecond each
-and ends with the line ``tasks=N seconds=… ms_per_task=… peak_mb=…``: seconds are those of the
-whole run, workers' start and rows in Parquet included; peak_mb is the most memory that driver and
-scheduler (one process) had. With ``--resume``, one per cent of the rows is then removed and the
-sweep resumed; the line before the last says when its first task started.
-``--pair`` compares two workers with one on tasks of about a second.
+``python benchmarks/sweep_overhead.py --tasks N`` sweeps N tasks that take a fraction of a
+millisecond each and ends with the line ``tasks=N seconds=… ms_per_task=… peak_mb=…``: seconds are
+those of the whole run, workers' start and rows in Parquet included; peak_mb is the most memory that
+driver and scheduler (one process) had. With ``--resume``, one per cent of the rows is then removed
+and the sweep resumed; the line before the last says when its first task started. ``--pair``
+compares two workers with one on tasks of about a second.
 """
 
 from __future__ import annotations

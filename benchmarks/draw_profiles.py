@@ -12,8 +12,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from benchmarks.compare_rows import Cell, Result, cactus, profile
 from benchmarks.peers import ADAPTERS
-from benchmarks.verdicts import Cell, Result, cactus, profile
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = {
@@ -52,7 +52,7 @@ def draw(cells: dict[Cell, dict[str, Result]], solvers: Sequence[str], stem: Pat
     Parameters
     ----------
     cells : dict
-        Those that all solvers could be asked, see :func:`benchmarks.verdicts.by_cell`.
+        Those that all solvers could be asked, see :func:`benchmarks.compare_rows.by_cell`.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), constrained_layout=True)
     ratios, times = profile(cells, solvers), cactus(cells, solvers)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from benchmarks.peers import FLOAT_ROUNDING
-from benchmarks.store import NOT_RUN, Row
+from benchmarks.row_store import NOT_RUN, Row
 
 Cell = tuple[str, str]
 """File and exact λ."""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.figures import draw
-from benchmarks.report import lambda_text, markdown, seconds_text, solvers_of
-from benchmarks.verdicts import by_cell
+from benchmarks.compare_rows import by_cell
+from benchmarks.draw_profiles import draw
+from benchmarks.markdown_report import lambda_text, markdown, seconds_text, solvers_of
 from tests.helpers.benchmark_rows import made_up, open_row, skipped
 
 ABOUT = dict.fromkeys(("processor", "memory", "versions", "revision", "started", "load"), "x")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from benchmarks.peers import ADAPTERS
-from benchmarks.store import Row
-from benchmarks.verdicts import (
+from benchmarks.compare_rows import (
     Cell,
     Result,
     by_cell,
@@ -15,6 +13,8 @@ from benchmarks.verdicts import (
     least_objective,
     totals,
 )
+from benchmarks.peers import ADAPTERS
+from benchmarks.row_store import Row
 
 OURS = "branches"
 LEGEND = """\
@@ -124,7 +124,7 @@ def markdown(rows: Sequence[Row], about: dict[str, str], limits: str) -> str:
     Parameters
     ----------
     about : dict
-        See :func:`benchmarks.store.describe_machine`.
+        See :func:`benchmarks.row_store.describe_machine`.
     limits : str
         A sentence on the limits.
     """

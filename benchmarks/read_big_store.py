@@ -1,12 +1,12 @@
 """What it costs to read a big store: the report, the status, the results, the check.
 
-Usage: python benchmarks/readers.py STORE [--only report,status,results,verify] [--out DIR]
+Usage: python benchmarks/read_big_store.py STORE [--only report,status,results,verify] [--out DIR]
 
-STORE is a sweep's folder, e.g. one that ``benchmarks/bigstore.py`` has written. Each reader is a
-process of its own, as a user starts it; seconds are those of the whole process, its start
+STORE is a sweep's folder, e.g. one that ``benchmarks/make_big_store.py`` has written. Each reader
+is a process of its own, as a user starts it; seconds are those of the whole process, its start
 included, and the peak is its largest resident size. On a machine that others use, compare the
-seconds of CPU, which are printed beside. The last line printed is like
-``rows=1000000 report_seconds=… report_peak_mb=… status_seconds=… status_peak_mb=…``.
+seconds of CPU, which are printed beside. The last line printed is like ``rows=1000000
+report_seconds=… report_peak_mb=… status_seconds=… status_peak_mb=…``.
 """
 
 from __future__ import annotations

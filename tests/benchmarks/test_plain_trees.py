@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from benchmarks.tables import Table
-from benchmarks.trees import flatten, score
+from benchmarks.plain_trees import flatten, score
+from benchmarks.problem_tables import Table
 
 XOR = Table("test/xor", np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0]), 2)
 MULTIWAY = Table("test/multiway", np.array([[0], [1], [2], [2]]), np.array([0, 1, 2, 0]), 3)

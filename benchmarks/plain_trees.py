@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from benchmarks.tables import Table
+from benchmarks.problem_tables import Table
 
 Nodes = list[list[int]]
 

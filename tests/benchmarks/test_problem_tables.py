@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmarks.tables import read_table, table_name
+from benchmarks.problem_tables import read_table, table_name
 from solver.errors import InputError
 
 

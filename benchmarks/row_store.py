@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.harness import ROOT, Job
 from benchmarks.peers import Adapter
-from benchmarks.tables import Table
-from benchmarks.trees import score
+from benchmarks.plain_trees import score
+from benchmarks.problem_tables import Table
 from solver.errors import InputError
 
 SCHEMA = pa.schema(
@@ -53,7 +53,7 @@ SCHEMA = pa.schema(
         ("read_seconds", pa.float64()),
         ("peak_bytes", pa.int64()),  # of the process
         ("error", pa.string()),
-        ("tree", pa.string()),  # JSON, see benchmarks/trees.py
+        ("tree", pa.string()),  # JSON, see benchmarks/plain_trees.py
         ("finished", pa.timestamp("us", "UTC")),
     ]
 )

@@ -1,6 +1,6 @@
 """A big store as a real sweep would leave it, without running the sweep.
 
-Usage: python benchmarks/bigstore.py DIR [--rows 1000000] [--shape broad|long] [--done 1.0]
+Usage: python benchmarks/make_big_store.py DIR [--rows 1000000] [--shape broad|long] [--done 1.0]
 
 ``broad`` is 40 tables x 5 folds x 2 encodings x 3 solvers and as many λ as it takes; ``long`` is
 2 tables x 5 folds x 1 encoding x 2 solvers and very many λ. The λ-paths are really found, with the

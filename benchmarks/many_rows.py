@@ -1,6 +1,6 @@
 """Many rows: a file replicated to a million rows against the file itself.
 
-Usage: python benchmarks/rows.py FILE.parquet ... --lam 0.01 [--rows 1000000] [--repeat 3]
+Usage: python benchmarks/many_rows.py FILE.parquet ... --lam 0.01 [--rows 1000000] [--repeat 3]
 
 Equal rows are one row of greater weight to the solver, so the replicated table should take what the
 original takes plus one pass over the data. For both, the time is building the problem from the
@@ -32,9 +32,9 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
 from benchmarks.harness import ONE_THREAD, choose_core
-from benchmarks.report import lambda_text
-from benchmarks.store import describe_machine
-from benchmarks.tables import read_table
+from benchmarks.markdown_report import lambda_text
+from benchmarks.problem_tables import read_table
+from benchmarks.row_store import describe_machine
 from solver import Limits, Problem, get_solver, solve
 from solver.errors import InputError
 from solver.objective.exact_objective import as_lambda

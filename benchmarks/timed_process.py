@@ -1,4 +1,4 @@
-"""The process in which one solve is timed; ``python -m benchmarks.child`` reads the job on stdin.
+"""The process in which one solve is timed; ``-m benchmarks.timed_process`` reads the job on stdin.
 
 It answers on the file descriptor that the job names, one JSON object a line: first that the fit
 begins, then what came of it. Standard output is the solver's, which may print what it likes.
@@ -34,7 +34,7 @@ def work(job: dict[str, Any], say: Any) -> None:
     """Load, say so, fit, and say what came of it."""
     began = time.perf_counter()
     from benchmarks.peers import ADAPTERS, Ask
-    from benchmarks.tables import read_table
+    from benchmarks.problem_tables import read_table
 
     adapter = ADAPTERS[job["solver"]]
     adapter.load()

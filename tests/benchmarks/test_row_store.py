@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.harness import Job
 from benchmarks.peers import ADAPTERS
-from benchmarks.store import SCHEMA, Store, make_row
-from benchmarks.tables import Table
+from benchmarks.problem_tables import Table
+from benchmarks.row_store import SCHEMA, Store, make_row
 from solver.errors import InputError
 from tests.helpers.benchmark_rows import made_up
 
