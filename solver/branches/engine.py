@@ -84,7 +84,7 @@ class ThresholdEngine(Engine):
         self.problem, self.settings = problem, settings
         self.constraints, self.cost_scale = constraints, cost_scale
         self.table, self.unit = tabulate(problem)
-        self.codes, self.sources = problem.codes, np.nonzero(problem.counts.T)[1]
+        self.codes, self.sources = problem.codes, self.table.sources
         self.params = params_of(problem, cost_scale, constraints, settings, self.unit)
         self.digest, self.n_classes = problem.digest, problem.n_classes
         self.memo: Memo = new_memo(self.params.budgets)

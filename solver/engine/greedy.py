@@ -79,7 +79,6 @@ class _Counter:
     def __init__(self, problem: Problem, table: Table) -> None:
         self.table = table
         self.code_of = problem.codes
-        self.source = np.nonzero(problem.counts.T)[1]
         self.totals = np.zeros(problem.n_classes, np.int64)
         self.singles = np.zeros((problem.n_classes, int(table.columns[-1])), np.int64)
         compile_greedy()
@@ -97,7 +96,7 @@ class _Counter:
 
     def codes(self, rows: Ints, feature: int) -> NDArray[np.int32]:
         """The codes of a feature."""
-        return np.asarray(self.code_of[self.source[rows], feature])
+        return np.asarray(self.code_of[self.table.sources[rows], feature])
 
 
 def _best_split(table: Table, min_leaf: int, counts: Ints) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class Table(NamedTuple):
     values : (features + 1,)
         Number of a feature's first code when all codes of all features are numbered.
     labels : (rows,)
+    sources : (rows,)
+        The row of ``problem.codes``.
     weights : (rows,)
         In units: divided by their greatest common divisor.
     planes : (rows,)
@@ -46,6 +49,7 @@ class Table(NamedTuple):
     columns: Ints
     values: Ints
     labels: Ints
+    sources: Ints
     weights: Ints
     planes: Ints
     scales: Ints
@@ -53,8 +57,21 @@ class Table(NamedTuple):
     literal_keys: Words
 
 
+_made: WeakKeyDictionary[Problem, tuple[Table, int]] = WeakKeyDictionary()
+
+
 def tabulate(problem: Problem) -> tuple[Table, int]:
-    """The table of a problem, and the weight of a unit."""
+    """The table of a problem, and the weight of a unit.
+
+    All searches of a problem share one: at many λ, making it would take longer than short searches.
+    """
+    made = _made.get(problem)
+    if made is None:
+        made = _made[problem] = _tabulated(problem)
+    return made
+
+
+def _tabulated(problem: Problem) -> tuple[Table, int]:
     classes, sources = np.nonzero(problem.counts.T)
     weights = problem.counts[sources, classes]
     unit = int(np.gcd.reduce(weights))
@@ -82,6 +99,7 @@ def tabulate(problem: Problem) -> tuple[Table, int]:
         columns=columns,
         values=values,
         labels=classes.astype(np.int64),
+        sources=sources.astype(np.int64),
         weights=weights.astype(np.int64),
         planes=planes,
         scales=scales,
