@@ -143,6 +143,17 @@ def as_cell(lines: list[str]) -> str:
     return re.sub(r"``(.+?)``", r"`\1`", text).replace("|", r"\|")
 
 
+class CodeNames(Generated):
+    """The names in a tuple: ``code-names:: package.module.NAMES``."""
+
+    required_arguments = 1
+    optional_arguments = 0
+
+    def lines(self) -> Iterator[str]:
+        module, _, name = self.arguments[0].rpartition(".")
+        yield ", ".join(f"`{entry}`" for entry in getattr(import_module(module), name)) + "."
+
+
 class SolverOptions(Generated):
     """A section for each solver: what it takes, and its options."""
 
@@ -207,6 +218,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls."""
     app.add_directive("store-columns", StoreColumns)
     app.add_directive("yaml-keys", YamlKeys)
+    app.add_directive("code-names", CodeNames)
     app.add_directive("solver-options", SolverOptions)
     app.add_directive("encoding-options", EncodingOptions)
     app.connect("autodoc-process-docstring", data_docs, priority=100)

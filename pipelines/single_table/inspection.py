@@ -105,13 +105,14 @@ def _inspect(column: pd.Series[Any], reference: DatasetRef, target: str | None) 
     if name == target:
         return Column(name, "target", *facts)
     given = reference.overrides().get(name)
+    wish = {} if given is None else {name: given}
     if given == "drop":
         return Column(name, "dropped", *facts)
     if name.startswith("Unnamed: ") and given is None:
         problem = "it has no name in the file, perhaps it holds row numbers"
         return Column(name, "refused", *facts, problem, "drop")
     try:
-        spec = infer_columns(column.to_frame(), {} if given is None else {name: given})[name]
+        spec = infer_columns(column.to_frame(), wish)[name]
         spec.read(column)
     except InputError as error:
         offered = [found.wish for found in find_overrides(str(error)) if found.name == name]
@@ -119,6 +120,8 @@ def _inspect(column: pd.Series[Any], reference: DatasetRef, target: str | None) 
             name, "refused", *facts, in_yaml(str(error)), offered[0] if offered else "drop"
         )
     words = _reading(spec, len(distinct))
+    if len(distinct) > 1 and infer_columns(column.to_frame(), wish, few_values=0)[name] != spec:
+        words += "; number if the encoding takes numbers"
     if len(distinct) == len(column) > _EXAMPLES and pd.api.types.is_integer_dtype(column.dtype):
         words += "; all differ, so drop it if it is an id"
     return Column(name, words, *facts)

@@ -23,7 +23,7 @@ class Certificates(FromPython):
 
     ca_file: str  #: certificate of the authority
     cert: str  #: certificate of this client
-    key: PrivateKey  #: its private key
+    key: PrivateKey  #: its private key, of mode 600
 
     @field_validator("ca_file", "cert")
     @classmethod
@@ -54,10 +54,11 @@ class Address(Cluster):
     """
 
     kind: Literal["address"] = "address"
-    address: str  #: tls://HOST:PORT or tcp://HOST:PORT
-    security: Certificates | None = None  #: needed for tls://
-    insecure: bool = False  #: true allows tcp://, where whoever reaches the port can run code
-    connect_timeout: float = Field(default=10.0, gt=0)  #: seconds
+    address: str  #: ``tls://HOST:PORT``, or ``tcp://HOST:PORT`` if insecure
+    security: Certificates | None = None  #: needed for ``tls://``
+    insecure: bool = False
+    """Allow ``tcp://``: nothing is encrypted, and anyone who can reach the port can run code."""
+    connect_timeout: float = Field(default=10.0, gt=0)  #: seconds to wait for the scheduler
 
     @model_validator(mode="after")
     def _is_safe(self) -> Address:

@@ -25,7 +25,8 @@ class Cluster(FromPython, ABC):
     """
 
     kind: str  #: each kind has its own model
-    worker_timeout: float = Field(default=300.0, gt=0)  #: seconds without a worker to give up
+    worker_timeout: float = Field(default=300.0, gt=0)
+    """Give up after this many seconds without any worker."""
     dask: dict[str, Any] = Field(default_factory=dict)  #: settings under Dask's own names
 
     is_here: ClassVar[bool] = False

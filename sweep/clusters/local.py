@@ -34,8 +34,10 @@ class Local(Cluster):
     """
 
     kind: Literal["local"] = "local"
-    workers: int | None = Field(default=None, ge=1, le=4096)  #: by default one for each core
-    memory_limit: Memory = None  #: bytes for each worker
+    workers: int | None = Field(default=None, ge=1, le=4096)  #: how many; by default one a core
+    memory_limit: Memory = None
+    """Memory of each worker, e.g. ``4GiB``; by default an equal share. A worker that reaches 95 %
+    of it is killed and replaced."""
 
     is_here: ClassVar[bool] = True
 

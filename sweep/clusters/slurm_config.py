@@ -78,20 +78,20 @@ class Slurm(Cluster):
     kind: Literal["slurm"] = "slurm"
     jobs: Jobs  #: how many at a time; a job that ends is replaced while there is work
     processes: int = Field(default=1, ge=1, le=1024)  #: workers of a job, one core each
-    memory: Memory  #: bytes of a job, for all its workers together
-    walltime: str  #: of a job, as SLURM writes it
+    memory: Memory  #: memory of a job, for all its workers together
+    walltime: str  #: of a job, as SLURM writes it: ``HH:MM:SS`` or ``D-HH:MM:SS``
     margin: float | None = Field(default=None, ge=1)
     """Workers stop and checkpoint their searches this many seconds before the wall time. By default
     a tenth of the wall time, but from 30 s to 5 minutes."""
     queue: Word | None = None  #: the partition
     account: Word | None = None  #: who pays
-    options: dict[str, Any] = Field(default_factory=dict)  #: more options of sbatch, among OPTIONS
+    options: dict[str, Any] = Field(default_factory=dict)  #: more options of ``sbatch``, see below
     python: PythonPath | None = None  #: the Python of the nodes; by default this Python's path
     shared_directory: SafePath = "~/.treesweep"
     """A folder that this machine and the nodes share, for certificates, settings and logs."""
-    local_directory: SafePath | None = None  #: for temporary files of workers
+    local_directory: SafePath | None = None  #: folder for temporary files of workers
     interface: Word | None = None  #: the network interface of scheduler and workers
-    listen: HostName | None = None  #: the scheduler's address
+    listen: HostName | None = None  #: address that the scheduler listens on; by default all
 
     @field_validator("jobs", mode="before")
     @classmethod
@@ -171,7 +171,7 @@ class Slurm(Cluster):
             "processes": self.processes,
             "memory": f"{self.memory}B",
             "job_name": "treesweep",
-            "python": shlex.quote(self.python or sys.executable),
+            "python": self.python or shlex.quote(sys.executable),
             "interface": self.interface,
             "death_timeout": 120,
             "local_directory": self.local_directory,

@@ -25,7 +25,7 @@ class Host(FromPython):
     host: HostName  #: its name or address, or an alias in ~/.ssh/config
     port: int | None = Field(default=None, ge=1, le=65535)  #: of the SSH server
     username: Word | None = None  #: who logs in
-    python: PythonPath | None = None  #: the Python there that has treesweep
+    python: PythonPath | None = None  #: path of the Python there that has treesweep
     workers: int | None = Field(default=None, ge=1, le=4096)  #: number of worker processes
     listen: HostName | None = None  #: the address that its workers listen on
 
@@ -42,24 +42,29 @@ class Ssh(Cluster):
     """
 
     kind: Literal["ssh"] = "ssh"
-    hosts: list[Host] = Field(min_length=1)  #: a file may give a name alone
+    hosts: list[Host] = Field(min_length=1)  #: names, or mappings with settings for this host only
     # For all hosts that do not set them. By default this Python's path and a worker for each core.
-    username: Word | None = None  #: as in an entry of hosts, for all that have none
-    port: int | None = Field(default=None, ge=1, le=65535)  #: likewise
-    python: PythonPath | None = None  #: likewise; by default the path of this Python
-    workers: int | None = Field(default=None, ge=1, le=4096)  #: likewise; by default one a core
-    listen: HostName | None = None  #: likewise
-    scheduler: Literal["first", "here"] = "first"  #: runs on the first host, or in this process
-    listen_scheduler: HostName | None = None  #: its address; by default all of its machine
-    interface: Word | None = None  #: the network interface of workers, e.g. ib0
-    tunnel: bool = True  #: reach a scheduler on the first host through the SSH connection
-    keys: list[PrivateKey] = Field(default_factory=list)  #: by default those of ssh, and its agent
-    known_hosts: str | None = None  #: by default the file of ssh
-    check_host_keys: bool = True  #: False trusts any host
-    memory_limit: Memory = None  #: bytes for each worker
-    local_directory: SafePath | None = None  #: for temporary files of workers
-    connect_timeout: float = Field(default=15.0, gt=0)  #: seconds for the SSH connection
-    start_timeout: float = Field(default=120.0, gt=0)  #: seconds for starting the programs
+    username: Word | None = None  #: who logs in; by default as ``ssh`` does
+    port: int | None = Field(default=None, ge=1, le=65535)  #: of the SSH servers
+    python: PythonPath | None = None  #: its path on the hosts; by default this Python's path
+    workers: int | None = Field(default=None, ge=1, le=4096)  #: of each host; by default one a core
+    listen: HostName | None = None  #: address that workers listen on; by default all
+    scheduler: Literal["first", "here"] = "first"
+    """Where the scheduler runs: on the first host; or here, in this process, which the hosts must
+    then be able to reach."""
+    listen_scheduler: HostName | None = None  #: address of the scheduler; by default all
+    interface: Word | None = None  #: network interface of the workers, e.g. ``ib0``
+    tunnel: bool = True
+    """Connect to a scheduler on the first host through SSH, so that no port of that host has to be
+    open to this machine."""
+    keys: list[PrivateKey] = Field(default_factory=list)
+    """Files of private keys, of mode 600; by default those of ``ssh``, and its agent."""
+    known_hosts: str | None = None  #: file with the hosts' keys; by default that of ``ssh``
+    check_host_keys: bool = True  #: ``false`` trusts any host
+    memory_limit: Memory = None  #: memory of each worker, e.g. 4GiB; by default an equal share
+    local_directory: SafePath | None = None  #: folder for temporary files of workers
+    connect_timeout: float = Field(default=15.0, gt=0)  #: seconds to wait for SSH
+    start_timeout: float = Field(default=120.0, gt=0)  #: seconds to wait for the programs
 
     @field_validator("hosts", mode="before")
     @classmethod
@@ -95,8 +100,9 @@ class Ssh(Cluster):
 
     def command(self, host: Host) -> str:
         """The command that is run on a host."""
-        python = host.python or self.python or sys.executable
-        return f"exec {shlex.quote(python)} -P -m sweep.clusters.ssh_node"
+        # Without quotes, so that the host's shell replaces ~: a PythonPath needs none.
+        python = host.python or self.python or shlex.quote(sys.executable)
+        return f"exec {python} -P -m sweep.clusters.ssh_node"
 
     def order(self, name: str, host: Host) -> dict[str, Any]:
         """What a host's workers are told, except the scheduler's address and the TLS keys."""

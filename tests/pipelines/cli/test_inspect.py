@@ -47,6 +47,20 @@ def test_the_command_of_inspect_gives_a_proven_tree(
 DAYS = [f"{1 + i % 12:02d}/{1 + i % 11:02d}/20{i % 90 + 10}" for i in range(300)]
 
 
+@pytest.mark.parametrize(
+    ("encoding", "printed"), [("quantiles", "rooms ≤ "), ("onehot", "rooms = ")]
+)
+def test_inspect_says_that_few_whole_numbers_are_read_as_the_encoding_takes_them(
+    tmp_path: Path, encoding: str, printed: str
+) -> None:
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"rooms": [1, 2, 3, 4] * 9, "y": [0, 0, 1, 1] * 9}).to_csv(path, index=False)
+    shown = run("inspect", path, "--target", "y").stdout
+    assert "category; number if the encoding takes numbers" in shown
+    solved = run("solve", path, "--target", "y", "--lam", "0.01", "--encoding", encoding)
+    assert printed in solved.stdout
+
+
 def test_inspect_announces_all_that_solve_refuses(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     frame = pd.DataFrame({"name": [f"n{i}" for i in range(300)], "y": ["a", "b"] * 150})

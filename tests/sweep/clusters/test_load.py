@@ -148,14 +148,10 @@ def test_there_is_an_example_of_each_kind(
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_the_page_has_the_examples_and_all_keys(kind: str) -> None:
+def test_the_page_shows_the_example(kind: str) -> None:
     page = (ROOT / "docs" / "guides" / "clusters.md").read_text()
     _, _, rest = page.partition(f"## `kind: {kind}`")
     section, _, _ = rest.partition("\n## ")
     example = (ROOT / "examples" / "clusters" / f"{kind}.yaml").read_text()
     for line in example.splitlines():
-        told = line.partition("#")[0].rstrip()
-        assert told in section
-    common = {"kind", "worker_timeout", "dask"}
-    for key in KINDS[kind].model_fields.keys() - common:
-        assert f"`{key}`" in section
+        assert line.partition("#")[0].rstrip() in section

@@ -39,6 +39,13 @@ def test_times_are_read_as_slurm_writes_them(text: str, seconds: int) -> None:
     assert read_walltime(text) == seconds
 
 
+def test_the_shell_of_a_node_replaces_the_tilde_of_a_python(tmp_path: Path) -> None:
+    text = LEAST + f"shared_directory: {tmp_path}\npython: ~/mine/bin/python\n"
+    lines = load_cluster(write(tmp_path, text)).dry_run().splitlines()
+    (command,) = [line for line in lines if "dask_worker" in line]
+    assert command.startswith("~/mine/bin/python -m ")
+
+
 def test_a_dry_run_shows_the_script_of_a_job(tmp_path: Path) -> None:
     text = LEAST + (
         "jobs: {minimum: 1, maximum: 4}\nprocesses: 8\nqueue: long\naccount: lab-7\n"

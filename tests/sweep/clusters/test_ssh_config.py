@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import stat
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -51,6 +52,16 @@ def test_hosts_share_what_they_do_not_say_themselves(tmp_path: Path) -> None:
     assert shown[0] == f"ssh adam@a '{NODE.format('python3.11')}'    # the scheduler"
     assert shown[2] == f"ssh -p 2222 eve@b '{NODE.format('/opt/python3')}'    # 7 workers"
     assert len(shown) == 5
+
+
+def test_the_shell_of_a_host_replaces_the_tilde_of_a_python() -> None:
+    config = Ssh(hosts=["a"], python="~/mine/bin/python")
+    command = config.command(config.hosts[0])
+    assert command.startswith("exec ~/mine/bin/python -P")
+    shown = subprocess.run(
+        ["bash", "-c", command.replace("exec", "echo")], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.startswith(f"{Path.home()}/mine/bin/python -P")
 
 
 def test_by_default_hosts_have_this_python_and_a_worker_a_core(tmp_path: Path) -> None:
