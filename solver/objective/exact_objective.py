@@ -192,7 +192,8 @@ def _ratios(
     trees alike. No tree of more than ``most`` splits can be optimal.
 
     Notes
-    ----- Which of two trees costs less depends on the side of λ·W on which the ratio ``(errors −
+    -----
+    Which of two trees costs less depends on the side of λ·W on which the ratio ``(errors −
     errors') / (splits' − splits)`` lies. Its denominator is at most ``most``; one more keeps larger
     trees dearer than the tree without a split. So all numbers between two neighbours in the Farey
     sequence of order ``most + 1`` order the trees alike. The mediant of the neighbours of λ·W has

@@ -100,7 +100,8 @@ class Problem:
         The columns of numbers that are not constant, if features are ordered.
 
     Notes
-    ----- Constant and duplicate features are dropped here, once. Two features are duplicates if
+    -----
+    Constant and duplicate features are dropped here, once. Two features are duplicates if
     they separate the rows alike, whatever the order of the codes: ``x`` and ``not x`` are the same
     split. Ordered features are duplicates if their codes are equal or reversed.
 

@@ -46,7 +46,8 @@ class QuantBnB(Solver):
     search.
 
     Notes
-    ----- ``nodes`` and ``iterations``, and the limit on the former, count evaluated thresholds: the
+    -----
+    ``nodes`` and ``iterations``, and the limit on the former, count evaluated thresholds: the
     cost of the best stumps of both parts of a split, or a bound that is good enough. In regression,
     another search (:mod:`solver.quantbnb.regression.kernels`), they count batches of up to eight
     cuts.

@@ -67,7 +67,8 @@ def broken_axioms(tree: Tree, space: Points) -> list[int]:
     The leaves of the tree hold points; ``space`` are the points at the root.
 
     Notes
-    ----- Axiom 1: r⁺ and r⁻ of every rule are disjoint (and, as here, cover all points); that they
+    -----
+    Axiom 1: r⁺ and r⁻ of every rule are disjoint (and, as here, cover all points); that they
     are connected follows from how rules are made. Axiom 2: a leaf holds the intersection of the
     sides on its path. Axiom 3: the relation holds between a rule and *all* its ancestors, not only
     its parent. The relation is not transitive on a set of rules, because a rule may cut between the

@@ -140,7 +140,8 @@ def terms(params: Params, rows: int, inside: int, width: int) -> int:
     ``rows`` are all rows, ``inside`` those between the cuts; ``width`` is b − a.
 
     Notes
-    ----- For W1 they are the paper's ``s' = floor(0.6·n·s/(b − a))``, at most ``b − a``. The paper
+    -----
+    For W1 they are the paper's ``s' = floor(0.6·n·s/(b − a))``, at most ``b − a``. The paper
     takes all values of a feature as different (Lemma 4.3). Otherwise its own program counts b − a
     in rows, which keeps the effort linear in n, and so do we. There are no more terms than rows:
     pieces without a row say nothing.

@@ -169,7 +169,8 @@ def evaluate(
         Least weight of a leaf for these bounds.
 
     Notes
-    ----- ``scratch.cost`` becomes the cost of the best stump or leaf of each half, if it is below
+    -----
+    ``scratch.cost`` becomes the cost of the best stump or leaf of each half, if it is below
     the cap. A feature that is known to be no better is skipped.
     """
     _sum_sides(parts, params, scratch, level, rows)

@@ -167,7 +167,8 @@ def gen_dtts(
     """``genDTTs = thin_r ∘ genDTs``, thinned on the way (section 4.8.2, equation 25).
 
     Notes
-    ----- Subtrees get the data of their side, as in ``sodt``. The paper's equation 26 thins
+    -----
+    Subtrees get the data of their side, as in ``sodt``. The paper's equation 26 thins
     subtrees on all data and takes their side afterwards, where another tree may be better: then no
     preorder that looks at the data is monotonic.
     """
