@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
@@ -59,6 +60,8 @@ class Capabilities:
     tasks: frozenset[TaskType] = frozenset({"classification"})
     shards: bool = False
 
+
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 STRUCTURAL_LIMITS = ("depth", "splits", "min_leaf_size")
 
@@ -129,6 +132,7 @@ class Solver(ABC):
         n_classes: int | None,
         limits: Limits,
         task: TaskType = "classification",
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> None:
         """Refuse a problem that the solver cannot do, with an UnsupportedError.
 
@@ -139,6 +143,8 @@ class Solver(ABC):
             None if not known yet.
         limits : Limits
         task : {"classification", "regression"}
+        options : mapping
+            Those of the solver, for one that can do less with some of them.
         """
         if feature_kind not in cls.capabilities.features:
             can = " or ".join(sorted(cls.capabilities.features))
@@ -213,7 +219,9 @@ class Solver(ABC):
         if lam < 0:
             raise InputError(f"λ = {lam} is negative; the price of a split must be 0 or more")
         limits = limits or Limits()
-        self.check_task(problem.feature_kind, problem.n_classes, limits, problem.task)
+        self.check_task(
+            problem.feature_kind, problem.n_classes, limits, problem.task, self.settings
+        )
         if limits.min_leaf_size is not None:
             # The limit is in the unit of the weights as given, the search's in that of the counts.
             least = least_weight(limits.min_leaf_size, problem.weight_scale, problem.weight_error)

@@ -24,7 +24,7 @@ class Best(NamedTuple):
 
     cost: Number
     splits: int
-    errors: int
+    errors: Number
 
 
 def best_cost(
@@ -36,6 +36,7 @@ def best_cost(
     min_leaf: int = 1,
     family: str = "hyperplane",
     degree: int = 2,
+    values: Sequence[Number] | None = None,
 ) -> Best:
     """The optimum over all trees of at most so many splits, each a dichotomy of what reaches it.
 
@@ -53,6 +54,8 @@ def best_cost(
         Least weight of a leaf, but for that of the tree without a split.
     family, degree
         As in :func:`dichotomies`.
+    values : numbers, optional
+        Targets of regression, whose errors are squared; ``counts`` then has one column.
     """
     ways = dichotomies(coordinates, family, degree)
     everything = (1 << len(coordinates)) - 1
@@ -62,7 +65,10 @@ def best_cost(
         return sum(sum(counts[row]) for row in _bits(rows))
 
     @cache
-    def errors(rows: int) -> int:
+    def errors(rows: int) -> Number:
+        if values is not None:
+            mean = Fraction(sum(counts[row][0] * values[row] for row in _bits(rows)), weight(rows))
+            return sum(counts[row][0] * (values[row] - mean) ** 2 for row in _bits(rows))
         classes = [
             sum(column) for column in zip(*(counts[row] for row in _bits(rows)), strict=True)
         ]

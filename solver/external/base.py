@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Solver
+from solver.base import NO_OPTIONS, Solver
 from solver.errors import UnsupportedError
 from solver.external.job import TIMED_OUT, Job, Splits
 from solver.external.job import Answer as Answer
@@ -80,13 +80,14 @@ class ExternalSolver(Solver):
         n_classes: int | None,
         limits: Limits,
         task: TaskType = "classification",
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> None:
         """See the base class; the package must be there, too."""
         if find_spec(cls.module) is None:
             raise UnsupportedError(
                 f"solver {cls.name!r} needs the package {cls.package}: {INSTALL}"
             )
-        super().check_task(feature_kind, n_classes, limits, task)
+        super().check_task(feature_kind, n_classes, limits, task, options)
 
     def _solve(
         self,

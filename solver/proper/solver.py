@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Solver
+from solver.base import NO_OPTIONS, Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.engine.driver import Search
 from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
+from solver.errors import UnsupportedError
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option
@@ -22,7 +23,7 @@ from solver.proper.paper.search import PaperEngine
 from solver.proper.separating_tests import Partition, shape_of_partition
 from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
-from solver.trees.tree import Shape, Tree
+from solver.trees.tree import Shape, TaskType, Tree
 
 
 class Proper(Solver):
@@ -45,9 +46,11 @@ class Proper(Solver):
 
     Mode ``paper`` is the published algorithm for comparison: the best tree of each choice of K
     rules, for K up to the limit on splits. The optimum is the same; it is for some dozens of rows.
+    Regression, with the mean in each leaf, is done in this mode only.
 
     Notes
-    ----- ``nodes`` and the limit on them count rules evaluated at the root of a region,
+    -----
+    ``nodes`` and the limit on them count rules evaluated at the root of a region,
     ``iterations`` also the sets of points that rules pass through. ``extra`` has the numbers of
     ``rules`` and ``regions``, and with ``memo`` its lookups and hits. In mode ``paper`` nodes are
     choices of rules, and ``extra`` has the ``combinations`` and how many of them make a proper
@@ -70,6 +73,7 @@ class Proper(Solver):
         features=frozenset({"binary", "continuous"}),
         limits=frozenset({"depth", "splits", "min_leaf_size"}),
         needs=frozenset({"splits"}),
+        tasks=frozenset({"classification", "regression"}),
         shards=True,
     )
     options: ClassVar[Mapping[str, Option]] = {
@@ -103,6 +107,23 @@ class Proper(Solver):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._cart = Cart()  # its imports take a second, which is none of the search's
+
+    @classmethod
+    def check_task(
+        cls,
+        feature_kind: str,
+        n_classes: int | None,
+        limits: Limits,
+        task: TaskType = "classification",
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> None:
+        """See the base class; regression needs mode ``paper``."""
+        super().check_task(feature_kind, n_classes, limits, task, options)
+        if task == "regression" and options.get("mode") != "paper":
+            raise UnsupportedError(
+                f"solver {cls.name!r} can do regression in mode paper only; set the option mode to "
+                "paper"
+            )
 
     def _solve(
         self,

@@ -437,7 +437,8 @@ def _match(
                 raise fitted
             kind, limits = SOLVERS[solver.name], Limits(**solver.limits)
             dataset = table.dataset
-            kind.check_task(fitted[0], len(dataset.classes), limits, dataset.task)
+            n_classes = len(dataset.classes)
+            kind.check_task(fitted[0], n_classes, limits, dataset.task, solver.options)
             if asked_rashomon(solver.options) is not None:
                 check_support(dataset.task, fitted[0] == "continuous", limits)
         except InputError as error:

@@ -9,22 +9,25 @@ dichotomy of the points that reach it. It equals the proper trees of the rules o
 - Each dichotomy of a region is that of a rule whose defining points lie in the region, hence on
   the right sides of all its ancestors: it may stand there.
 
-Rows at one place are one point with the counts of all of them.
+Rows at one place are one point with the counts of all of them. In regression a leaf predicts the
+mean, and costs are exact fractions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from itertools import combinations
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solver.engine.driver import Engine
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
-from solver.objective.exact_objective import CostScale
+from solver.objective.exact_objective import CostScale, SquaredCostScale
 from solver.problem.problem import Problem
 from solver.proper.integer_points import Points
 from solver.proper.paper.ancestry import splits
@@ -41,11 +44,19 @@ _BYTES_PER_STEP = 100  # of finding rules: a dichotomy or a hyperplane may be ke
 _BYTES_PER_ANSWER = 400
 
 
+Cost: TypeAlias = int | Fraction
+"""Exact. In classification as :class:`solver.objective.exact_objective.CostScale` has it, in
+regression the squared error and the prices of the splits."""
+
+Sums: TypeAlias = list[int]
+"""What the cost of a leaf follows from, summed over its points."""
+
+
 class Found(NamedTuple):
     """A complete subtree: its cost, its longest path, and the tree. Its masks are of points, not
     rows."""
 
-    cost: int
+    cost: Cost
     depth: int
     tree: Partition
 
@@ -56,13 +67,15 @@ class Places(NamedTuple):
     Parameters
     ----------
     coordinates : list of tuples of int
-    counts : list of lists of int, points × classes
+    sums : list of lists of int
+        The weight of each class; in regression w, w·|y|² and w·y of every output, as whole numbers
+        of the units of :attr:`solver.problem.problem.Problem.moments`.
     rows : list of int
         For each point a mask of the problem's rows there.
     """
 
     coordinates: list[Point]
-    counts: list[list[int]]
+    sums: list[Sums]
     rows: list[int]
 
     @classmethod
@@ -73,13 +86,33 @@ class Places(NamedTuple):
         places: dict[Point, int] = {}
         for row in codes.tolist():
             places.setdefault(tuple(row), len(places))
-        counts = np.zeros((len(places), problem.counts.shape[1]), np.int64)
+        own = _moments(problem) if problem.values is not None else problem.counts.astype(object)
+        sums = np.zeros((len(places), own.shape[1]), object)
         rows = [0] * len(places)
         for number, row in enumerate(codes.tolist()):
             place = places[tuple(row)]
-            counts[place] += problem.counts[number]
+            sums[place] += own[number]
             rows[place] |= 1 << number
-        return cls(list(places), counts.tolist(), rows)
+        return cls(list(places), sums.tolist(), rows)
+
+
+def _moments(problem: Problem) -> NDArray[np.object_]:
+    """For each row w, w·|y|² and w·y of every output, as whole numbers of the moments' units."""
+    moments = problem.moments
+    second = moments.second.sum(axis=1)
+    return np.column_stack([moments.weights.astype(object), second, moments.first])
+
+
+def _misclassified(sums: Sums) -> tuple[int, int]:
+    """The errors of a leaf, and its weight."""
+    weight = sum(sums)
+    return weight - max(sums), weight
+
+
+def _squared_error(sums: Sums) -> tuple[Fraction, int]:
+    """The squared error of a leaf that predicts the mean, and its weight."""
+    weight, second, *first = sums
+    return Fraction(weight * second - sum(one * one for one in first), weight), weight
 
 
 class PaperEngine(Engine):
@@ -111,7 +144,7 @@ class PaperEngine(Engine):
     def __init__(
         self,
         problem: Problem,
-        cost_scale: CostScale,
+        cost_scale: CostScale | SquaredCostScale,
         constraints: TreeConstraints,
         most: int,
         family: str,
@@ -122,6 +155,14 @@ class PaperEngine(Engine):
         realise: Callable[[Partition], Shape],
     ) -> None:
         self.cost_scale, self.shard = cost_scale, shard
+        self._loss: Callable[[Sums], tuple[Cost, int]] = _misclassified
+        self._error: Cost
+        self._split: Cost
+        if isinstance(cost_scale, CostScale):
+            self._error, self._split = cost_scale.error, cost_scale.split
+        else:
+            self._loss, self._error = _squared_error, problem.moments.unit**2
+            self._split = cost_scale.lam * cost_scale.total_weight
         self.realise, self.thinning = realise, thinning
         self.places = Places.of(problem, family)
         self.everything = (1 << len(self.places.rows)) - 1
@@ -129,13 +170,13 @@ class PaperEngine(Engine):
         self.depth, self.min_leaf = min(constraints.depth, max(self.most, 0)), constraints.min_leaf
         # One for each number of rules of a subtree.
         self.memos = {size: Memo() for size in range(1, self.most)} if memo else {}
-        self._weighed: dict[int, tuple[int, int]] = {}
-        self._unavoidable = sum(sum(one) - max(one) for one in self.places.counts)
+        self._weighed: dict[int, tuple[Cost, int]] = {}
+        self._unavoidable = sum(self._loss(sums)[0] for sums in self.places.sums)
         self._best = Found(self._weigh(self.everything)[0], 0, -1)
-        self._shape: tuple[int, Shape] = self._best.cost, -1
+        self._shape: tuple[Cost, Shape] = self._best.cost, -1
         self.finder = find_rules(self.places.coordinates, family, degree)
         self._kept: Undominated = {}
-        self._stumps: dict[int, int | None] = {}
+        self._stumps: dict[int, Cost | None] = {}
         self.n_rules = 0
         self.rules: list[Rule] = []
         self.size = 1
@@ -143,13 +184,13 @@ class PaperEngine(Engine):
         self._done = 0
         self.combinations = 0
         self.with_a_tree = 0
-        self.given: int | None = None
+        self.given: float | None = None
         self._room = 2**20
 
     def use(self, cost: float, shape: Shape, given: bool) -> None:
         """Know of a tree from elsewhere. It cuts nothing short: the paper has no incumbent, and so
         the same tree is found whatever was given."""
-        self.given = int(cost) if self.given is None else min(int(cost), self.given)
+        self.given = cost if self.given is None else min(cost, self.given)
 
     @property
     def found(self) -> bool:
@@ -158,15 +199,14 @@ class PaperEngine(Engine):
 
     # -- leaves ----------------------------------------------------------------------------------
 
-    def _weigh(self, points: int) -> tuple[int, int]:
+    def _weigh(self, points: int) -> tuple[Cost, int]:
         """Cost and weight of some points as a leaf: f of Definition 4.12, and what N_min asks."""
         if points not in self._weighed:
             if len(self._weighed) >= _REMEMBERED:
                 self._weighed.clear()
-            inside = (self.places.counts[i] for i in members(points))
-            classes = [sum(column) for column in zip(*inside, strict=True)]
-            weight = sum(classes)
-            self._weighed[points] = self.cost_scale.cost(weight - max(classes), 0), weight
+            inside = (self.places.sums[i] for i in members(points))
+            loss, weight = self._loss([sum(column) for column in zip(*inside, strict=True)])
+            self._weighed[points] = self._error * loss, weight
         return self._weighed[points]
 
     def _fits(self, points: int) -> bool:
@@ -216,7 +256,7 @@ class PaperEngine(Engine):
                 continue
             for u in self._ask(tuple(left), above, depth):
                 for v in self._ask(tuple(right), below, depth):
-                    cost = u.cost + v.cost + self.cost_scale.split
+                    cost = u.cost + v.cost + self._split
                     longest = 1 + max(u.depth, v.depth)
                     found.append(Found(cost, longest, (self._positive[root], (v.tree, u.tree))))
         return _thin(found) if self.thinning else [min(found, key=_cost)] if found else []
@@ -259,7 +299,7 @@ class PaperEngine(Engine):
                 return False
         return False
 
-    def _stump(self, rule: Rule) -> int | None:
+    def _stump(self, rule: Rule) -> Cost | None:
         """The cost of a rule's two leaves; None if one of them is too small, and so in every
         region."""
         side = rule.positive
@@ -297,15 +337,16 @@ class PaperEngine(Engine):
     # -- bounds ----------------------------------------------------------------------------------
 
     @property
-    def lower_bound(self) -> int:
+    def lower_bound(self) -> float:
         """All remaining trees have at least as many splits as the current combinations."""
         if self.size > self.most:
             return self.upper_bound
-        return min(self.upper_bound, self.cost_scale.cost(self._unavoidable, self.size))
+        least = self._error * self._unavoidable + self._split * self.size
+        return min(self.upper_bound, _rounded(least))
 
     @property
-    def upper_bound(self) -> int:
-        return self._best.cost
+    def upper_bound(self) -> float:
+        return _rounded(self._best.cost)
 
     @property
     def iterations(self) -> int:
@@ -348,8 +389,8 @@ class PaperEngine(Engine):
         return True
 
     def shape(self) -> Shape:
-        if self._shape[0] != self.upper_bound:
-            self._shape = self.upper_bound, self.realise(self.partition())
+        if self._shape[0] != self._best.cost:
+            self._shape = self._best.cost, self.realise(self.partition())
         return self._shape[1]
 
     def partition(self) -> Partition:
@@ -364,8 +405,12 @@ class PaperEngine(Engine):
         return rows, (self._of_rows(below), self._of_rows(above))
 
 
-def _cost(found: Found) -> int:
+def _cost(found: Found) -> Cost:
     return found.cost
+
+
+def _rounded(cost: Cost) -> float:
+    return cost if isinstance(cost, int) else float(cost)
 
 
 def _thin(found: list[Found]) -> list[Found]:

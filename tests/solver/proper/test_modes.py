@@ -8,10 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solver import InputError, Limits, Problem, Status, solve
+from solver import InputError, Limits, Problem, Status, UnsupportedError, solve
 from solver.proper import Proper
 from solver.search_shards import Shard, merge
+from solver.verify.scorer import score
 from tests.helpers.point_problems import cases
+from tests.naive_geometry import best_cost
 
 MODES = ("search", "paper")
 FAMILIES = ("axis", "hyperplane", "polynomial", "mixed")
@@ -63,6 +65,62 @@ def test_both_modes_find_the_optimum(family, data):
 @given(data=st.data())
 def test_both_modes_find_the_optimum_hundreds_of_times(family, data):
     check(data.draw(cases(rows=7, families=(family,))), memo=data.draw(st.booleans()))
+
+
+def check_regression(case, spread, **options):
+    values = [spread * y for y in case.target]
+    problem = Problem.from_codes(
+        case.points, values, weights=case.weights, task="regression", ordered=True
+    )
+    total = sum(case.weights)
+    naive = best_cost(
+        case.points, [[w] for w in case.weights], case.lam * total, case.splits, case.depth,
+        case.min_leaf, case.family, values=[Fraction(y) for y in values],
+    )  # fmt: skip
+    optimum = Fraction(naive.cost) / total
+    limits = Limits(depth=case.depth, splits=case.splits, min_leaf_size=case.min_leaf)
+    solver = Proper(rules=case.family, mode="paper", **options)
+    solution = solver.solve(problem, case.lam, limits)
+    assert solution.status is Status.OPTIMAL
+    assert solution.lower_bound <= optimum <= solution.objective
+    assert solution.objective - optimum <= problem.tolerance
+    assert score(problem, solution.tree, case.lam).objective == solution.objective
+    if case.lam > 0:
+        assert solution.splits == naive.splits
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@slowly(60)
+@given(data=st.data())
+def test_paper_finds_the_optimum_of_regression(family, data):
+    case = data.draw(cases(families=(family,)))
+    spread = data.draw(st.sampled_from([1, 0.1, -1e9, 2.0**-40]))
+    check_regression(case, spread, memo=data.draw(st.booleans()), thinning=data.draw(st.booleans()))
+
+
+@pytest.mark.slow
+@slowly(1000)
+@given(case=cases(rows=7), memo=st.booleans(), thinning=st.booleans())
+def test_paper_finds_the_optimum_of_regression_a_thousand_times(case, memo, thinning):
+    check_regression(case, 0.3, memo=memo, thinning=thinning)
+
+
+def test_regression_of_axis_rules_is_that_of_quantbnb():
+    random = np.random.RandomState(4)
+    frame = pd.DataFrame(random.randint(0, 9, (24, 2)), columns=["a", "b"])
+    targets = pd.DataFrame({"y": random.randn(24), "z": random.randn(24)})
+    problem = Problem.from_table(frame.join(targets), ["y", "z"], "continuous", task="regression")
+    ours = solve(problem, "0.02", "proper", Limits(splits=3, depth=2), mode="paper")
+    theirs = solve(problem, "0.02", "quantbnb", Limits(depth=2))
+    assert ours.status is theirs.status is Status.OPTIMAL
+    assert ours.splits > 1
+    assert abs(ours.objective - theirs.objective) <= problem.tolerance
+
+
+def test_mode_search_refuses_regression():
+    problem = Problem.from_codes([[0], [1]], [0.5, 2.0], task="regression", ordered=True)
+    with pytest.raises(UnsupportedError, match="regression in mode paper only"):
+        Proper().solve(problem, LOW, TWO)
 
 
 def scattered(n, dimensions, seed):
