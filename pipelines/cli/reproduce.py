@@ -53,6 +53,9 @@ def reproduce(
     Run it again to go on: what is answered is not run again.
     """
     from pipelines.progress.display import describe_outcome, make_display
+    from pipelines.report.charts.paper_figures import PAPER_FIGURES
+    from pipelines.report.charts.report_folder import ReportFolder, to_svg
+    from pipelines.report.charts.style import style
     from pipelines.report.pages.markdown_tables import comparison_markdown, write_between_marks
     from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data
@@ -79,11 +82,12 @@ def reproduce(
     if show:
         click.echo(experiment.text, nl=False)
         return ExitCode.DONE
-    if data is None:
+    if data is None and experiment.needs_data:
         raise click.UsageError(f"give --data DIR, the folder of the tables: the head of 'treesweep "
                                f"reproduce {name} --show' says what it must hold")  # fmt: skip
     folder = f"results/{name}" if out is None else out
-    sweep = experiment.sweep(data, seconds)
+    tables = data or Path()
+    sweep = experiment.sweep(tables, seconds)
     config = None if cluster is None else load_cluster(cluster)
     with make_display(name) as display:
         outcome = run_sweep(sweep, folder, config, listener=display)
@@ -94,7 +98,7 @@ def reproduce(
         again = shlex.join(["treesweep", "reproduce", name, *map(str, words)])
         click.echo(f"Go on with: {again}")
         return ExitCode.INTERRUPTED
-    printed = None if experiment.published is None else data / experiment.published
+    printed = None if experiment.published is None else tables / experiment.published
     found = gather_report(folder, printed)
     paths = write_report_data(found, report_folder(folder, None))
     print_summary(found, make_console())
@@ -103,6 +107,10 @@ def reproduce(
         _print_frame(experiment.compare(read_results(folder)))
     if markdown is not None:
         write_between_marks(markdown, name, comparison_markdown(found))
+    if name in PAPER_FIGURES:
+        with style():
+            drawn = to_svg(PAPER_FIGURES[name](read_results(folder)))
+        click.echo(f"Figure: {ReportFolder(paths.folder).write(f'{name}.svg', drawn)}")
     click.echo(f"Report: {paths.page}")
     return ExitCode.DONE
 

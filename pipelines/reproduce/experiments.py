@@ -12,6 +12,15 @@ import pandas as pd
 
 from pipelines.reproduce.branches_tables import compare_printed, complexity_bounds
 from pipelines.reproduce.osdt_tables import compare_counts, search_spaces
+from pipelines.reproduce.proper_tables import (
+    compare_families,
+    feature_trees,
+    kd_trees,
+    memo_hits,
+    partitions,
+    tree_counts,
+)
+from pipelines.reproduce.quantbnb_losses import compare_losses
 from solver.errors import InputError
 from sweep.spec.spec import SweepFile, parse_spec
 
@@ -33,12 +42,15 @@ class Experiment:
         The file of the data folder with the printed figures.
     compare : callable, optional
         Makes a table of the printed figures, if they are not in such a file, and the results.
+    needs_data : bool
+        Whether some of its tables are not built in.
     """
 
     name: str
     summary: str
     published: str | None
     compare: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    needs_data: bool = True
 
     @property
     def text(self) -> str:
@@ -73,7 +85,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Computed:
-    """A table that needs no data and no search: printed and found figures."""
+    """A table that needs no data and at most small searches: printed and found figures."""
 
     name: str
     summary: str
@@ -105,10 +117,23 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             "published-quantbnb.csv",
         ),
         Experiment(
+            "quantbnb-figure2",
+            "Quant-BnB, Figure 2: test losses of CART, TAO and optimal trees on 17 sets",
+            None,
+            compare_losses,
+        ),
+        Experiment(
             "osdt-ablation",
             "OSDT, Table 6.2: Algorithm 2 as printed on COMPAS, without one bound at a time",
             None,
             compare_counts,
+        ),
+        Experiment(
+            "proper-figure3",
+            "Proper trees, Figure 3: how many cuts, lines or curves make the fewest errors",
+            None,
+            compare_families,
+            needs_data=False,
         ),
     )
 }
@@ -125,6 +150,31 @@ COMPUTED: Mapping[str, Computed] = {
             "osdt-table2.1",
             "OSDT, Table 2.1: how many rule lists and trees there are",
             search_spaces,
+        ),
+        Computed(
+            "proper-figure10",
+            "Proper trees, Figures 10 and 11: how many trees a list of rules has",
+            tree_counts,
+        ),
+        Computed(
+            "proper-features",
+            "Proper trees, section 6: binary features (ODT-BF), errors in each search space",
+            feature_trees,
+        ),
+        Computed(
+            "proper-bsp",
+            "Proper trees, section 5.1: the smallest binary space partitions of segments",
+            partitions,
+        ),
+        Computed(
+            "proper-kd",
+            "Proper trees, section 5.3: the best K-D trees of seven points",
+            kd_trees,
+        ),
+        Computed(
+            "proper-memo",
+            "Proper trees, section 4.7.2: how often a memo hits",
+            memo_hits,
         ),
     )
 }

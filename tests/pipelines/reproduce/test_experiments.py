@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.reproduce.experiments import EXPERIMENTS, Experiment
+from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS, Experiment
 from pipelines.reproduce.published_tables import read_published
 from sweep.plan.plan import make_plan
+from tests.helpers import ROOT
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda own: own.name)
@@ -33,7 +34,13 @@ def test_the_limit_of_each_run_can_be_given(shared_data: Path) -> None:
         assert own.spec.solvers == given.spec.solvers
 
 
+def test_the_guide_lists_every_experiment() -> None:
+    guide = (ROOT / "docs" / "guides" / "cli.md").read_text("utf-8")
+    for own in (*EXPERIMENTS.values(), *COMPUTED.values()):
+        assert f"\n{own.name:18} {own.summary}\n" in guide
+
+
 def test_examples_show_the_same_files() -> None:
-    examples = Path(__file__).resolve().parents[3] / "examples" / "papers"
+    examples = ROOT / "examples" / "papers"
     for experiment in EXPERIMENTS.values():
         assert (examples / f"{experiment.name}.yaml").read_text("utf-8") == experiment.text
