@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from solver.arguments import check_arguments, check_names
+from solver.argument_checks import check_arguments, check_names
 from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao import Tao

@@ -25,7 +25,7 @@ LAYERS = (
     "solver.problem",
     "solver.solution solver.kernels",
     "solver.verify solver.search_shards solver.monitor solver.options",
-    "solver.lambda_series solver.verbose solver.arguments",
+    "solver.lambda_series solver.verbose solver.argument_checks",
     "solver.base",
     "solver.engine solver.path",
     "solver.baselines",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.single_table.saved_search import StateFile, search_identity
+from pipelines.single_table.resumable_search import StateFile, search_identity
 from solver.base import Solver
 from solver.catalogue import DEPTH, choose_solver, get_solver
 from solver.encodings import fit_columns, get_encoding

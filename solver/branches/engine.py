@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.branches.kernels import ao_star, stack_frame
+from solver.branches.kernels.leaf_or_stump import best_small
 from solver.branches.kernels.memo import look_for
-from solver.branches.kernels.small_trees import best_small
 from solver.branches.kernels.state import (
     BLOCK,
     FRAMES,

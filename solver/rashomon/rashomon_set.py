@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from solver.arguments import check_arguments
+from solver.argument_checks import check_arguments
 from solver.branches.solver import Branches
 from solver.errors import ClaimError, InputError, UnsupportedError
 from solver.kernels.constants import Ints

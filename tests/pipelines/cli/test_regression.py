@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import solver
-from pipelines.single_table.saved_search import search_identity
+from pipelines.single_table.resumable_search import search_identity
 from solver.limits import Limits
 from solver.objective.exact_objective import as_lambda
 from solver.problem.problem import Problem

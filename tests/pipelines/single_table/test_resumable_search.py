@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from numpy.typing import NDArray
 
-import pipelines.single_table.saved_search
+import pipelines.single_table.resumable_search
 from pipelines.cli import treesweep
 from solver.base import Capabilities, Solver
 from solver.catalogue import SOLVERS
@@ -155,13 +155,13 @@ def test_what_cannot_be_kept_is_told_and_the_answer_is_given(tmp_path: Path) -> 
 
 
 def test_a_long_search_is_kept_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipelines.single_table.saved_search, "KEEP_SECONDS", 0.5)
+    monkeypatch.setattr(pipelines.single_table.resumable_search, "KEEP_SECONDS", 0.5)
     problem = Problem.from_codes([[0], [1]], [0, 1])
     solver = Counting()
-    identity = pipelines.single_table.saved_search.search_identity(
+    identity = pipelines.single_table.resumable_search.search_identity(
         problem, Fraction(1, 2), solver, Limits()
     )
-    kept = pipelines.single_table.saved_search.StateFile(tmp_path / "search.state", identity)
+    kept = pipelines.single_table.resumable_search.StateFile(tmp_path / "search.state", identity)
     told: list[Snapshot] = []
     monitor = kept.monitor(lambda: False, told.append)
     assert monitor.snapshot is not None
