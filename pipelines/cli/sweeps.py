@@ -98,8 +98,8 @@ def status(folder: str, as_json: bool, follow: bool) -> None:
 
 
 def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
-    from pipelines.progress.display import show_bytes, show_seconds
-    from solver.features.number_format import at_least
+    from pipelines.progress.display import show_seconds
+    from solver.features.number_format import at_least, show_bytes
 
     driver = found.driver or "nobody yet"
     lines = [
@@ -272,7 +272,7 @@ def _conclude(outcome: Outcome, folder: str) -> int:
 
 def _show_plan(plan: Plan, folder: str) -> None:
     """Print the plan of a sweep."""
-    from pipelines.progress.display import show_bytes
+    from solver.features.number_format import show_bytes
 
     encodings = [node.encoding for node in plan.nodes]
     solvers = plan.spec.solver_choices()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from solver.features.number_format import at_least, at_most, count
+from solver.features.number_format import at_least, at_most, count, show_bytes
 from sweep.events import Listener, Outcome, Progress
 
 if TYPE_CHECKING:
@@ -87,17 +87,6 @@ def show_seconds(seconds: float) -> str:
     if whole < 100 * 3600:
         return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
     return f"{whole // 86400} days"
-
-
-def show_bytes(size: float) -> str:
-    """A size in binary units: ``512 MiB``."""
-    if size < 1024:
-        return f"{size:.0f} B"
-    for unit in ("KiB", "MiB", "GiB"):
-        size /= 1024
-        if size < 1024:
-            return f"{size:.3g} {unit}" if size < 100 else f"{size:.0f} {unit}"
-    return f"{size / 1024:.3g} TiB"
 
 
 def make_display(name: str, stream: IO[str] | None = None) -> LiveDisplay | LogDisplay:

@@ -126,6 +126,17 @@ def count(number: float | Fraction, noun: str) -> str:
     return f"{number} {nouns(number, noun)}"
 
 
+def show_bytes(size: float) -> str:
+    """A size in binary units: ``512 MiB``."""
+    if size < 1024:
+        return f"{size:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        size /= 1024
+        if size < 1024:
+            return f"{size:.3g} {unit}" if size < 100 else f"{size:.0f} {unit}"
+    return f"{size / 1024:.3g} TiB"
+
+
 def telling(values: Iterable[float]) -> Callable[[float], str]:
     """A format for some numbers that keeps different ones apart.
 

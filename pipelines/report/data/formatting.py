@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from solver.features.number_format import at_least, at_most, ends_within, nouns
+from solver.features.number_format import at_least, at_most, ends_within, nouns, show_bytes
 
 NONE = "–"
 
@@ -89,15 +89,7 @@ def ratio(value: Any) -> str:
 
 def size(value: Any) -> str:
     """An amount of memory in binary units."""
-    if not is_number(value):
-        return NONE
-    amount = float(value)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            plain = unit == "B" or amount >= 999.5
-            return f"{amount:.0f} {unit}" if plain else f"{amount:.3g} {unit}"
-        amount /= 1024
-    return f"{amount:.3g} TiB"
+    return show_bytes(float(value)) if is_number(value) else NONE
 
 
 def whole(value: Any) -> str:

@@ -20,7 +20,6 @@ from pipelines.progress.display import (
     describe_failure,
     describe_outcome,
     make_display,
-    show_bytes,
     show_seconds,
 )
 from sweep.events import Outcome, Progress
@@ -69,13 +68,6 @@ class Clock:
 )
 def test_seconds_as_a_person_says_them(seconds: float, text: str) -> None:
     assert show_seconds(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**40 * 3, "3 TiB")]
-)
-def test_sizes_in_binary_units(size: int, text: str) -> None:
-    assert show_bytes(size) == text
 
 
 def test_everything_is_described() -> None:

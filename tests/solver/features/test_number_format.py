@@ -18,6 +18,7 @@ from solver.features.number_format import (
     in_full,
     moment_in_full,
     share,
+    show_bytes,
     significant,
     telling,
 )
@@ -156,3 +157,10 @@ def test_the_ends_of_an_interval_have_the_digits_it_takes_to_lie_in_it() -> None
     texts = ends_within(start, end, 4)
     assert start <= Fraction(texts[0]) < Fraction(texts[1]) <= end
     assert ends_within(Fraction(1, 20), Fraction(1, 4), 6) == ("0.05", "0.25")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**40 * 3, "3 TiB")]
+)
+def test_sizes_in_binary_units(size: int, text: str) -> None:
+    assert show_bytes(size) == text
