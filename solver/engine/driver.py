@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from solver.engine.tree_constraints import TreeConstraints, keeps_limits
-from solver.kernels.constants import FULL
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.limits import Limits
 from solver.monitor import Monitor, News, Peers, Snapshot
 from solver.objective.exact_objective import CostScale, SquaredCostScale, objective
@@ -119,6 +119,13 @@ class Engine(ABC):
         """What this shard has proven since it was last asked."""
         return ()
 
+    def help(self, iterations: int) -> int:
+        """Do some of the work of other shards, once this one is done; as :meth:`step`.
+
+        PROVEN: there is nothing left to help with. The bounds of this shard stay as they are.
+        """
+        return PROVEN
+
     def state(self) -> dict[str, NDArray[Any]] | None:
         """All that a new engine needs to continue exactly here; None if it cannot."""
         return None
@@ -224,6 +231,8 @@ class Search:
                 next_snapshot = self.seconds + monitor.interval
         if monitor.peers is not None:
             self._tell(monitor.peers)
+            if status is Status.OPTIMAL:
+                self._help(monitor, monitor.peers)
         if status is not Status.OPTIMAL:
             self._offer_greedy()
             # Searching again for a known tree would end the search that is to be continued.
@@ -242,6 +251,18 @@ class Search:
         if monitor.snapshot is not None and not told:
             monitor.snapshot(self.snapshot())
         return status
+
+    def _help(self, monitor: Monitor, peers: Peers) -> None:
+        """Do the work of other shards until they are done, or a limit is met."""
+        iterations, outcome = 1, RUNNING
+        while outcome == RUNNING and not (self._out_of_time() or monitor.stop()):
+            done, seconds = self.engine.iterations, self._now()
+            outcome = self.engine.help(iterations)
+            self._record()
+            done = self.engine.iterations - done
+            iterations = _next_budget(done, self.seconds - seconds)
+            self._exchange(peers)
+        self._tell(peers)
 
     def _exchange(self, peers: Peers) -> None:
         """Use what other shards tell, and tell them what is new here."""

@@ -101,6 +101,8 @@ class ProperEngine(Engine):
         self.finder = self._next_stage() if self._stages else None
         self._walked = self._told = 0
         self._heard: list[tuple[int, int]] = []
+        self._known: list[tuple[int, int]] = []
+        self._helps = 0
         self.levels: Levels | None = None
         least = least_with_splits(cost_scale, counts.sum(axis=0), self.splits)
         self._least, self._lower_bound = least, min(self.leaf, least)
@@ -126,6 +128,7 @@ class ProperEngine(Engine):
             ensure_compiled(kernels.load, *one, few, 0, 1, 0)
             + ensure_compiled(kernels.step, *one, memo, top, 0)
             + ensure_compiled(kernels.hear, self.params, self.rows, levels, pairs)
+            + ensure_compiled(kernels.add_others, *one, 0, 1, False)
         )
 
     def _arrays(self, room: int, splits: int) -> tuple[Levels, Scratch, Memo]:
@@ -177,18 +180,38 @@ class ProperEngine(Engine):
             return self._find_rules(iterations)
         if self.levels is None:
             return FULL
-        if self._heard:
-            heard = np.array(self._heard, np.int64)
-            kernels.hear(self.params, self.rows, self.levels, heard)
-            self._heard.clear()
-        outcome = kernels.step(
-            self.params, self.rows, self.levels, self.scratch, self.memo, self.top, iterations
-        )
+        outcome = self._evaluate(self.levels, iterations)
         if outcome == PROVEN:
             frame = self.levels.frame[0]
             self._lower_bound = int(min(frame[COST], frame[FLOOR]))
+        return outcome
+
+    def _evaluate(self, levels: Levels, iterations: int) -> int:
+        if self._heard:
+            kernels.hear(self.params, self.rows, levels, np.array(self._heard, np.int64))
+            self._known += self._heard
+            self._heard.clear()
+        return int(
+            kernels.step(
+                self.params, self.rows, levels, self.scratch, self.memo, self.top, iterations
+            )
+        )
+
+    def help(self, iterations: int) -> int:
+        """As :class:`solver.engine.driver.Engine`; it evaluates rules of other shards at the root.
+
+        First come those of a part of its own, so that two shards seldom evaluate the same one.
+        """
+        if self.levels is None or self.splits < 2:
             return PROVEN
-        return RUNNING
+        outcome = self._evaluate(self.levels, iterations)
+        if outcome == PROVEN and self._helps < 2:
+            one = self.params, self.rows, self.levels, self.scratch
+            kernels.add_others(*one, self.shard.index, self.shard.number, self._helps == 0)
+            kernels.hear(*one[:3], np.array(self._known, np.int64).reshape(-1, 2))
+            self._helps += 1
+            return RUNNING
+        return outcome
 
     def _find_rules(self, iterations: int) -> int:
         finder = self.finder

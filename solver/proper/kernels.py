@@ -46,39 +46,9 @@ from solver.proper.state import (
     Rows,
     Scratch,
 )
+from solver.proper.stumps import count_rows, leaf_errors, stump_errors, sweep_stumps, total_weight
 
 EVALUATED, LOOKUPS, HITS, REGIONS, ROOTS = range(5)
-
-
-@helper
-def _errors(rows: Rows, inside: Ints) -> int:
-    """Errors of a leaf, from its rows by plane."""
-    total, most = 0, 0
-    for c in range(len(rows.starts) - 1):
-        weight = 0
-        for p in range(rows.starts[c], rows.starts[c + 1]):
-            weight += rows.values[p] * inside[p]
-        total += weight
-        most = max(most, weight)
-    return total - most
-
-
-@helper
-def _weight(rows: Rows, inside: Ints) -> int:
-    total = 0
-    for p in range(len(inside)):
-        total += rows.values[p] * inside[p]
-    return total
-
-
-@helper
-def _whole(rows: Rows, region: Words, into: Ints) -> None:
-    """Rows of a region by plane."""
-    for p in range(len(into)):
-        number = 0
-        for w in range(len(region)):
-            number += popcount(region[w] & rows.planes[p, w])
-        into[p] = number
 
 
 @helper
@@ -95,8 +65,8 @@ def enter(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int)
     small here is so in all parts of the region (4.8.1).
     """
     region = levels.region[at]
-    _whole(rows, region, scratch.whole)
-    weight = _weight(rows, scratch.whole)
+    count_rows(rows, region, scratch.whole)
+    weight = total_weight(rows, scratch.whole)
     least = 1 if levels.frame[at, RELAXED] else params.min_leaf
     slots, mask = scratch.slots, scratch.mask
     top = len(slots) - 1
@@ -129,8 +99,8 @@ def enter(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int)
         if known:
             continue
         inside = levels.inside[at, number]
-        _whole(rows, mask, inside)
-        part = _weight(rows, inside)
+        count_rows(rows, mask, inside)
+        part = total_weight(rows, inside)
         if part < least or weight - part < least:
             continue
         slots[slot] = number
@@ -148,11 +118,11 @@ def begin(
 ) -> None:  # fmt: skip
     """Set the frame of a region with N dichotomies, of which a range may be at the root."""
     frame = levels.frame[at]
-    _whole(rows, levels.region[at], scratch.whole)
+    count_rows(rows, levels.region[at], scratch.whole)
     frame[RULES] = number
     frame[LEFT] = end - first
-    frame[WEIGHT] = _weight(rows, scratch.whole)
-    frame[COST] = params.error * _errors(rows, scratch.whole)
+    frame[WEIGHT] = total_weight(rows, scratch.whole)
+    frame[COST] = params.error * leaf_errors(rows, scratch.whole)
     frame[BEST], frame[SIZE], frame[AT], frame[EXACT] = -1, 0, -1, 0
     frame[FLOOR] = INFINITE
     for i in range(end - first):
@@ -174,7 +144,7 @@ def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: in
     frame = levels.frame[at]
     left, bound = levels.left[at], levels.bound[at]
     kept, best, least, fewest = 0, -1, INFINITE, INFINITE
-    _whole(rows, levels.region[at], scratch.whole)
+    count_rows(rows, levels.region[at], scratch.whole)
     for i in range(frame[LEFT]):
         q = left[i]
         if bound[q] > _allowed(frame):
@@ -182,7 +152,7 @@ def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: in
             continue
         left[kept] = q
         if bound[q] <= least:
-            errors = _stump_errors(rows, scratch, levels.inside[at, q])
+            errors = stump_errors(rows, scratch, levels.inside[at, q])
             if bound[q] < least or errors < fewest:
                 best, least, fewest = kept, bound[q], errors
         kept += 1
@@ -196,125 +166,16 @@ def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: in
 
 
 @helper
-def _stump_errors(rows: Rows, scratch: Scratch, inside: Ints) -> int:
-    """Errors of a split into these rows and the others of ``scratch.whole``."""
-    if len(inside) == 2 and len(rows.starts) == 3 and rows.starts[1] == 1:
-        zero, one = inside[0], inside[1]
-        zeros, ones = scratch.whole[0] - zero, scratch.whole[1] - one
-        return _fewer(rows, zero, one) + _fewer(rows, zeros, ones)
-    for p in range(len(inside)):
-        scratch.other[p] = scratch.whole[p] - inside[p]
-    return _errors(rows, inside) + _errors(rows, scratch.other)
-
-
-@helper
-def _fewer(rows: Rows, zero: int, one: int) -> int:
-    return int(min(rows.values[0] * zero, rows.values[1] * one))
-
-
-@helper
-def _sweep(
-    params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int, chosen: int
-) -> None:
-    """The best stumps of both sides of a rule, and how many rows it shares with each other rule.
-
-    The dichotomies of a side are those of the region, restricted to it. The rows of a mask above
-    are counted; the rest of it is below.
-    """
-    mask = levels.masks[at, chosen]
-    planes, words = scratch.side.shape
-    for p in range(planes):
-        for w in range(words):
-            scratch.side[p, w] = mask[w] & rows.planes[p, w]
-    inside, whole, above, below = levels.inside[at], scratch.whole, scratch.above, scratch.below
-    _whole(rows, levels.region[at], whole)
-    for p in range(planes):
-        above[p] = inside[chosen, p]
-        below[p] = whole[p] - above[p]
-    stump = scratch.stump
-    stump[0], stump[1], stump[2], stump[3] = INFINITE, -1, INFINITE, -1
-    if planes == 2 and len(rows.starts) == 3 and rows.starts[1] == 1:
-        _sweep_pair(params, rows, levels, scratch, at)
-    else:
-        _sweep_any(params, rows, levels, scratch, at)
-    for side in range(2):
-        if stump[2 * side] < INFINITE:
-            stump[2 * side] = params.split + params.error * stump[2 * side]
-
-
-@helper
-def _least(params: Params, frame: Ints) -> int:
-    """The smallest size of a leaf of a side of the current rule."""
-    return params.min_leaf if frame[EXACT] and not frame[RELAXED] else 1
-
-
-@helper
-def _sweep_pair(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
-    """As :func:`_sweep`, of two classes whose rows all have the same weight."""
-    masks, inside, side, stump = levels.masks[at], levels.inside[at], scratch.side, scratch.stump
-    words, v0, v1 = masks.shape[1], rows.values[0], rows.values[1]
-    above0, above1 = scratch.above[0], scratch.above[1]
-    below0, below1 = scratch.below[0], scratch.below[1]
-    least = _least(params, levels.frame[at])
-    best_above, best_below = stump[0], stump[2]
-    for q in range(levels.frame[at, RULES]):
-        a0, a1 = 0, 0
-        for w in range(words):
-            a0 += popcount(masks[q, w] & side[0, w])
-            a1 += popcount(masks[q, w] & side[1, w])
-        b0, b1 = inside[q, 0] - a0, inside[q, 1] - a1
-        c0, c1, d0, d1 = above0 - a0, above1 - a1, below0 - b0, below1 - b1
-        weight = v0 * a0 + v1 * a1
-        levels.shared[q] = weight
-        errors = min(v0 * a0, v1 * a1) + min(v0 * c0, v1 * c1)
-        if errors < best_above and weight >= least and v0 * c0 + v1 * c1 >= least:
-            best_above = errors
-            stump[1] = q
-        errors = min(v0 * b0, v1 * b1) + min(v0 * d0, v1 * d1)
-        if errors < best_below and v0 * b0 + v1 * b1 >= least and v0 * d0 + v1 * d1 >= least:
-            best_below = errors
-            stump[3] = q
-    stump[0], stump[2] = best_above, best_below
-
-
-@helper
-def _sweep_any(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
-    """As :func:`_sweep`, of any classes and weights."""
-    masks, inside, stump = levels.masks[at], levels.inside[at], scratch.stump
-    planes, words = scratch.side.shape
-    counts, least = scratch.counts, _least(params, levels.frame[at])
-    for q in range(levels.frame[at, RULES]):
-        for p in range(planes):
-            number = 0
-            for w in range(words):
-                number += popcount(masks[q, w] & scratch.side[p, w])
-            counts[p] = number
-        levels.shared[q] = _weight(rows, counts)
-        for side in range(2):
-            if side == 1:
-                for p in range(planes):
-                    counts[p] = inside[q, p] - counts[p]
-            part = scratch.above if side == 0 else scratch.below
-            for p in range(planes):
-                scratch.other[p] = part[p] - counts[p]
-            if _weight(rows, counts) >= least and _weight(rows, scratch.other) >= least:
-                errors = _errors(rows, counts) + _errors(rows, scratch.other)
-                if errors < stump[2 * side]:
-                    stump[2 * side] = errors
-                    stump[2 * side + 1] = q
-
-
-@helper
 def _evaluate(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """The costs of the current rule's sides as leaves and as stumps."""
     frame = levels.frame[at]
-    _sweep(params, rows, levels, scratch, at, frame[AT])
+    sweep_stumps(params, rows, levels, scratch, at, frame[AT])
     depth = frame[DEPTH] - 1
     frame[ALLOWED] = _allowed(frame)
     frame[LEAST], frame[PHASE] = INFINITE, 0
     for side in range(2):
         part = scratch.above if side == 0 else scratch.below
-        cost, size = params.error * _errors(rows, part), 0
+        cost, size = params.error * leaf_errors(rows, part), 0
         levels.sub_cost[at, side, 0], levels.sub_size[at, side, 0] = cost, 0
         if frame[SPLITS] > 1:
             stump = scratch.stump[2 * side]
@@ -435,10 +296,10 @@ def _bound_near(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at
     """Bound the remaining rules by the cost of the current rule."""
     frame, bound, inside = levels.frame[at], levels.bound[at], levels.inside[at]
     chosen, least = frame[AT], frame[NEAR]
-    weight = _weight(rows, inside[chosen])
+    weight = total_weight(rows, inside[chosen])
     for i in range(frame[LEFT]):
         q = levels.left[at, i]
-        moved = weight + _weight(rows, inside[q]) - 2 * levels.shared[q]
+        moved = weight + total_weight(rows, inside[q]) - 2 * levels.shared[q]
         moved = min(moved, frame[WEIGHT] - moved)
         bound[q] = max(bound[q], least - params.error * moved)
 
@@ -525,15 +386,21 @@ def step(
 def _best_stump(params: Params, rows: Rows, levels: Levels, scratch: Scratch) -> None:
     """The best tree of one split of all rows."""
     frame = levels.frame[0]
-    _whole(rows, levels.region[0], scratch.whole)
+    count_rows(rows, levels.region[0], scratch.whole)
     for i in range(frame[LEFT]):
         q = levels.left[0, i]
-        errors = _stump_errors(rows, scratch, levels.inside[0, q])
+        errors = stump_errors(rows, scratch, levels.inside[0, q])
         cost = params.split + params.error * errors
         if cost < frame[COST]:
             frame[COST], frame[BEST], frame[SIZE] = cost, q, 1
             levels.tree[0, 0, 0], levels.tree[0, 0, 1] = levels.rule[0, q], 0
     frame[LEFT] = 0
+
+
+@helper
+def _share(rules: int, index: int, number: int) -> tuple[int, int]:
+    """The rules that shard ``index`` of ``number`` has at the root: a range."""
+    return rules * index // number, rules * (index + 1) // number
 
 
 @kernel
@@ -547,19 +414,19 @@ def load(
     less than ``least``.
     """
     region, taken = levels.region[0], 0
-    _whole(rows, region, scratch.whole)
-    weight = _weight(rows, scratch.whole)
+    count_rows(rows, region, scratch.whole)
+    weight = total_weight(rows, scratch.whole)
     for rule in range(len(masks)):
         inside = levels.inside[0, taken]
-        _whole(rows, masks[rule], inside)
-        part = _weight(rows, inside)
+        count_rows(rows, masks[rule], inside)
+        part = total_weight(rows, inside)
         if part < params.min_leaf or weight - part < params.min_leaf:
             continue
         for w in range(len(region)):
             levels.masks[0, taken, w] = masks[rule, w]
         levels.rule[0, taken] = 2 * rule
         taken += 1
-    first, end = taken * index // number, taken * (index + 1) // number
+    first, end = _share(taken, index, number)
     begin(params, rows, levels, scratch, 0, taken, first, end)
     for q in range(first, end):
         levels.bound[0, q] = max(levels.bound[0, q], least)
@@ -585,3 +452,24 @@ def hear(params: Params, rows: Rows, levels: Levels, roots: Ints) -> None:
     """Bound the rules left at the root by rules that others have evaluated, and their costs."""
     for i in range(len(roots)):
         _bound_by(params, rows, levels, 0, roots[i, 0], roots[i, 1])
+
+
+@kernel
+def add_others(
+    params: Params, rows: Rows, levels: Levels, scratch: Scratch, index: int, number: int,
+    preferred: bool,
+) -> None:  # fmt: skip
+    """Let a shard that is done have rules of the others at the root: first every ``number``-th,
+    other ones for each shard, then all the others."""
+    frame, left = levels.frame[0], 0
+    first, end = _share(frame[RULES], index, number)
+    for q in range(frame[RULES]):
+        if first <= q < end or (q % number == index) != preferred:
+            continue
+        levels.left[0, left] = q
+        levels.bound[0, q] = max(levels.bound[0, q], params.split)
+        left += 1
+    frame[LEFT] = left
+    for i in range(scratch.progress[ROOTS]):
+        rule = scratch.roots[i]
+        _bound_by(params, rows, levels, 0, rule, levels.bound[0, rule])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -164,14 +165,26 @@ def test_parts_that_hear_of_each_other_give_an_equally_good_tree(
     assert (merged.status, merged.lower_bound) == (whole.status, whole.lower_bound)
 
 
-def test_a_part_that_hears_of_others_has_less_to_do() -> None:
+def test_a_part_that_is_done_helps_the_others() -> None:
     problem, own, party = blobs(60, 2), Proper(rules="hyperplane"), Party(2)
+    whole = own.solve(problem, Fraction(0), THREE)
     first, second = (own.part(Shard(index, 2)) for index in range(2))
-    alone = second.solve(problem, Fraction(0), THREE)
-    first.solve(problem, Fraction(0), THREE, monitor=party.monitor(0))
-    told = second.solve(problem, Fraction(0), THREE, monitor=party.monitor(1))
-    assert told.lower_bound == alone.lower_bound
-    assert told.nodes < 0.9 * alone.nodes
+    did = first.solve(problem, Fraction(0), THREE, monitor=party.monitor(0))
+    left = second.solve(problem, Fraction(0), THREE, monitor=party.monitor(1))
+    assert left.lower_bound == whole.lower_bound
+    assert left.nodes < 0.1 * whole.nodes
+    assert did.nodes < 1.3 * whole.nodes
+
+
+def test_a_part_that_helps_ends_at_a_limit_with_its_own_proof() -> None:
+    part, told = Proper(rules="hyperplane").part(Shard(0, 2)), list[News]()
+    monitor = Monitor(lambda: bool(told), peers=Peers(told.append, list))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_NEWS_SECONDS", math.inf)  # it tells when its own part is done
+        found = part.solve(blobs(60, 2), Fraction(0), THREE, monitor=monitor)
+    alone = part.solve(blobs(60, 2), Fraction(0), THREE)
+    assert found.status is Status.OPTIMAL
+    assert (found.lower_bound, found.nodes) == (alone.lower_bound, alone.nodes)
 
 
 def blobs(n: int, d: int, seed: int = 0) -> Problem:
