@@ -24,6 +24,7 @@ from tests.contract.random_tables import (
     random_question,
     random_table,
     readable,
+    with_class_weight,
     writable,
 )
 from tests.contract.user_interfaces import Broken, Refused
@@ -104,6 +105,7 @@ def ask(front: str, rng: np.random.Generator, report: Report, only: str | None =
         only = only or pick(
             rng, user_interfaces.REGRESSORS if regression else user_interfaces.CLASSIFIERS
         )
+        table = with_class_weight(rng, table)
     question = random_question(
         rng, table, solver=only, text=text, whole=front == "sweep", by_rows="command" in front
     )
@@ -112,7 +114,7 @@ def ask(front: str, rng: np.random.Generator, report: Report, only: str | None =
     table = readable(rng, table, question)
     report.asked[front] += 1
     with tempfile.TemporaryDirectory() if text else nullcontext("") as folder:
-        ending = pick(rng, [".csv", ".parquet"])
+        ending = pick(rng, [".csv", ".parquet", ".xlsx"])
         if text:
             read = writable(table, Path(folder) / f"table{ending}")
             if read is None:
@@ -193,7 +195,7 @@ def _told(table: Table, question: Question, ending: str) -> str:
     )
     return (
         f"{question} | {ending} | {columns} | target {table.target_dtype} {list(table.target)} | "
-        f"weights {table.weights}"
+        f"weights {table.weights} {table.class_weight or ''}"
     )
 
 

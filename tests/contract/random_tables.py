@@ -7,6 +7,7 @@ import datetime as dt
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -15,12 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 
 from solver import ENCODINGS, SOLVERS
 from solver.catalogue import OURS
-from tests.contract.oracle import CUTTING, NUMBER, Asked, Column, exact, kind_of
+from tests.contract.oracle import CUTTING, NUMBER, Asked, Column, exact, key_of, kind_of
 
 Rng = np.random.Generator
 
@@ -41,6 +43,8 @@ class Table:
         Labels, or numbers to predict.
     weights : tuple of int or float, optional
         One a row, 0 included.
+    class_weight : dict, "balanced" or None
+        What an estimator is given.
     """
 
     columns: tuple[Column, ...]
@@ -49,6 +53,7 @@ class Table:
     target_dtype: Any
     weights: tuple[Any, ...] | None = None
     regression: bool = False
+    class_weight: Any = None
 
     @property
     def features(self) -> pd.DataFrame:
@@ -74,9 +79,17 @@ class Table:
 
     @property
     def exact_weights(self) -> list[Fraction]:
-        """The weight of each row as it is written."""
+        """The weight of each row as it is written, times that of its class."""
         weights = [1] * len(self.target) if self.weights is None else self.weights
-        return [exact(weight) for weight in weights]
+        labels = [key_of(label) for label in self.target]
+        if self.class_weight == "balanced":
+            sizes = Counter(labels)
+            of_class = {own: Fraction(len(labels), len(sizes) * n) for own, n in sizes.items()}
+        else:
+            given = self.class_weight or {}
+            of_class = {key_of(label): exact(weight) for label, weight in given.items()}
+        pairs = zip(weights, labels, strict=True)
+        return [exact(weight) * of_class.get(label, 1) for weight, label in pairs]
 
     def asked(self, encoding: str, **more: Any) -> Asked:
         """What a question asks of the rows that count."""
@@ -104,6 +117,8 @@ class Table:
             return replace(
                 self, columns=tuple(replace(c, listed=_is_text(c)) for c in self.columns)
             )
+        if path.suffix == ".xlsx":
+            return self._write_sheet(path)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(frame.columns)
@@ -114,6 +129,41 @@ class Table:
         path.write_text(text.getvalue())
         columns = [Column(c.name, _read(c.values), c.kind) for c in self.columns]
         return replace(self, columns=tuple(columns), target=_read(self.target))
+
+    def _write_sheet(self, path: Path) -> Table:
+        """Write a sheet; it says what openpyxl reads, which rounds floats to 16 digits."""
+        weights = [()] * len(self.target) if self.weights is None else [(w,) for w in self.weights]
+        cells = [*(c.values for c in self.columns), self.target]
+        book = openpyxl.Workbook()
+        names = [c.name for c in self.columns]
+        book.active.append([*names, "target", *(["weight"] if self.weights is not None else [])])
+        for row, weight in zip(zip(*cells, strict=True), weights, strict=True):
+            book.active.append([_in_sheet(value) for value in (*row, *weight)])
+        book.save(path)
+        _, *read = openpyxl.load_workbook(path).active.iter_rows(values_only=True)
+        found = [tuple(map(_of_sheet, values)) for values in zip(*read, strict=True)]
+        width = len(self.columns)
+        columns = [
+            Column(c.name, _read(values), c.kind)
+            for c, values in zip(self.columns, found, strict=False)
+        ]
+        return replace(
+            self, columns=tuple(columns), target=_read(found[width]),
+            weights=None if self.weights is None else found[-1],
+        )  # fmt: skip
+
+
+def _in_sheet(value: Any) -> Any:
+    """A value as a cell: a day is one, a moment is text, as a sheet has no nanoseconds."""
+    return value.isoformat() if isinstance(value, dt.datetime) else value
+
+
+def _of_sheet(value: Any) -> Any:
+    """What a cell says: sheets have no whole floats, and a day is a moment."""
+    if isinstance(value, dt.datetime):
+        return value.date()
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if is_whole else value
 
 
 def _is_text(column: Column) -> bool:
@@ -284,6 +334,20 @@ def random_table(rng: Rng, *, regression: bool = False, weighted: bool = True) -
         weights=_weights(rng, n) if weighted else None,
         regression=regression,
     )
+
+
+_CLASS_WEIGHTS = [1, 2, 5, 0.5, 0.1, 2.75, 1 / 3, 0, 10**6]
+
+
+def with_class_weight(rng: Rng, table: Table) -> Table:
+    """The table, often with weights of classes, of all of them or of some."""
+    labels = [*{key_of(label): label for label in table.target}.values()]
+    if table.regression or rng.random() < 0.6:
+        return table
+    if rng.random() < 0.4:
+        return replace(table, class_weight="balanced")
+    given = {label: pick(rng, _CLASS_WEIGHTS) for label in labels if rng.random() < 0.8}
+    return replace(table, class_weight=given)
 
 
 def random_lambda(rng: Rng, *, text: bool = False) -> Any:

@@ -166,8 +166,12 @@ def ask_estimator(
 ) -> Iterator[Claim]:
     """``fit`` with sample weights, then ``predict``; with ``lam_min`` the path as well."""
     lam = exact_lambda(question.lam, len(table.target))
-    least = {} if question.limits.get("depth") != 1 else {"lam_min": lam / 3}
-    model = estimator_of(table, question, **least)
+    more: dict[str, Any] = {}
+    if question.limits.get("depth") == 1:
+        more["lam_min"] = lam / 3
+    if table.class_weight is not None:
+        more["class_weight"] = table.class_weight
+    model = estimator_of(table, question, **more)
     weights = None if table.weights is None else list(table.weights)
     features = table.features
     try:
@@ -180,7 +184,7 @@ def ask_estimator(
         model.solution_, model.tree_, features, lam, predict=model.predict, status=model.status_,
         objective=model.objective_exact_, lower_bound=model.lower_bound_exact_,
     )  # fmt: skip
-    if least:
+    if "lam_min" in more:
         yield from claims_of_path(model.lam_path_.path, features, lam / 3, oracle)
 
 
