@@ -35,7 +35,7 @@ from solver.features.category_values import (
     written,
 )
 from solver.features.dates import in_utc, seconds
-from solver.features.text_parsing import PLAIN, TextFormat
+from solver.features.text_parsing import PLAIN, TextFormat, overrides_of
 from solver.features.utf8 import check_storable
 
 KINDS = ("category", "number", "date")
@@ -129,7 +129,7 @@ class ColumnSpec:
         """Distinct raw values in canonical form."""
         plain = [as_category(value, name) for value in raw]
         _refuse_merged(name, zip(raw, plain, strict=True))
-        missing = {key_of(self._canonical(m, isinstance(m, str), name)) for m in self.missing}
+        missing = {key_of(self._canonical_mark(m, name)) for m in self.missing}
         found = [
             self._canonical(value, isinstance(given, str), name)
             for given, value in zip(raw, plain, strict=True)
@@ -157,10 +157,27 @@ class ColumnSpec:
             return bool(value)
         return value
 
+    def _canonical_mark(self, mark: Category, name: Any) -> Category:
+        """A value that means missing as this column has it."""
+        is_text = isinstance(mark, str)
+        if self.values == "text" and not is_text and len(texts := self._texts_of(mark)) > 1:
+            others = [one for one in self.missing if one is not mark]
+            wishes = [{"kind": self.kind, "missing": [*others, text]} for text in texts]
+            raise InputError(
+                f"column {name!r}: the value {mark!r} that means missing may be any of its texts "
+                f"{', '.join(map(repr, texts))}",
+                remedy(name, *wishes),
+            )
+        return self._canonical(mark, is_text, name)
+
+    def _texts_of(self, value: Category) -> list[str]:
+        """The texts of the training rows that write a value, of those that write it otherwise."""
+        key = key_of(written(value) if isinstance(value, str) else value)
+        return [text for text in self.texts if key_of(written(text)) == key]
+
     def _as_text(self, value: Category, name: Any) -> str:
         """The text of the training rows that writes a value."""
-        key = key_of(written(value) if isinstance(value, str) else value)
-        texts = [text for text in self.texts if key_of(written(text)) == key]
+        texts = self._texts_of(value)
         if len(texts) > 1:
             raise InputError(
                 f"column {name!r} has the value {value}, which may be the text {texts[0]!r} or "
@@ -231,7 +248,7 @@ class ColumnSpec:
                 numbers.append(np.nan)
                 continue
             if isinstance(number, str):
-                raise self._no_number(name, value)
+                raise self._no_number(name, value, raw)
             if not is_exact(number):
                 raise InputError(
                     f"column {name!r} has whole numbers beyond 2^53, which are not exact as "
@@ -257,7 +274,11 @@ class ColumnSpec:
         plain = self.form.plain_number(text)
         return text if plain is None else written(plain)
 
-    def _no_number(self, name: Any, value: Category) -> InputError:
+    def _no_number(self, name: Any, value: Category, raw: Sequence[Any]) -> InputError:
+        texts = [one for one in raw if isinstance(one, str) and one not in self.missing]
+        if not self.form and (wishes := overrides_of("number", texts, self.missing)):
+            what = f"column {name!r} cannot be read as numbers: it has the value {value!r}"
+            return InputError(what, remedy(name, *wishes))
         form = f" {self.form.describe()}" if self.form else ""
         wish = {"kind": "number", **self.form.to_dict(), "missing": [*self.missing, value]}
         return InputError(
@@ -284,7 +305,7 @@ class ColumnSpec:
             gone = np.array([value is None for value in values])
             column = column.mask(gone[codes])
         known = types.is_datetime64_any_dtype(column.dtype)
-        return seconds(column, None if known else factorize_raw(column)[1])
+        return seconds(column, None if known else factorize_raw(column)[1], self.missing)
 
     def _in_iso_format(self, column: pd.Series[Any]) -> pd.Series[Any]:
         """The texts and whole numbers of a column in the ISO format; values that mean missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.features.category_values import MOMENT, remedy
+from solver.features.category_values import MOMENT, Category, override, remedy
+from solver.features.text_parsing import overrides_of
 
 _BELOW_NANOSECONDS = re.compile(r".*\.\d{10}")
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -22,15 +23,19 @@ _FINE = ("ps", "fs", "as")
 """Units that pandas cuts off."""
 
 
-def seconds(column: pd.Series[Any], raw: Iterable[Any] | None) -> NDArray[np.float64]:
+def seconds(
+    column: pd.Series[Any], raw: Sequence[Any] | None, missing: Sequence[Category] = ()
+) -> NDArray[np.float64]:
     """The moments of a column, each rounded once to the nearest float; NaN where missing.
 
     Parameters
     ----------
     column : Series
         Without a zone it is in UTC.
-    raw : iterable or None
+    raw : sequence or None
         The distinct values, where the dtype does not say that they are moments.
+    missing : sequence
+        Values that mean missing and are none of these any more: a remedy names them, too.
 
     Raises
     ------
@@ -38,7 +43,7 @@ def seconds(column: pd.Series[Any], raw: Iterable[Any] | None) -> NDArray[np.flo
         If a value writes no moment, or two that differ would be one float.
     """
     if raw is not None:
-        _check_moments(raw, column.name)
+        _check_moments(raw, column.name, missing)
     try:
         moments = pd.to_datetime(column, utc=True, format=None if raw is None else "ISO8601")
     except (ValueError, TypeError, OverflowError):
@@ -64,7 +69,7 @@ def in_utc(value: Any) -> Any:
     return value
 
 
-def _check_moments(raw: Iterable[Any], name: Any) -> None:
+def _check_moments(raw: Sequence[Any], name: Any, missing: Sequence[Category]) -> None:
     """Refuse what pandas would read as a date though it does not write one, e.g. ``now``."""
     for value in raw:
         if isinstance(value, (int, float, Decimal, np.number, np.bool_)):
@@ -76,7 +81,10 @@ def _check_moments(raw: Iterable[Any], name: Any) -> None:
             if _BELOW_NANOSECONDS.match(value):
                 raise _merged_dates(name)
             if not MOMENT.fullmatch(value):
-                raise _no_dates(name, f"it has the value {value!r}; ")
+                raise InputError(
+                    f"column {name!r} cannot be read as dates: it has the value {value!r}",
+                    _how_to_read(name, raw, missing),
+                )
         elif isinstance(value, np.datetime64):
             if np.datetime_data(value.dtype)[0] in _FINE:
                 raise _merged_dates(name)
@@ -84,11 +92,20 @@ def _check_moments(raw: Iterable[Any], name: Any) -> None:
             raise _no_dates(name, f"it has {type(value).__name__} values; ")
 
 
+def _how_to_read(name: Any, raw: Sequence[Any], missing: Sequence[Category]) -> str:
+    """What makes dates of texts that are not in the ISO format: theirs, if all are in one."""
+    texts = [value for value in raw if isinstance(value, str)]
+    if len(texts) == len(raw) and (wishes := overrides_of("date", texts, missing)):
+        return f"{_ISO}, or {remedy(name, *wishes)}"
+    example = override(name, {"kind": "date", "format": "%d/%m/%Y"})
+    return f"{_ISO}, or say how they are written, e.g. {example}"
+
+
+_ISO = "write them as YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS"
+
+
 def _no_dates(name: Any, why: str = "") -> InputError:
-    return InputError(
-        f"column {name!r} cannot be read as dates: {why}write them as YYYY-MM-DD or "
-        "YYYY-MM-DDTHH:MM:SS"
-    )
+    return InputError(f"column {name!r} cannot be read as dates: {why}{_ISO}")
 
 
 def _merged_dates(name: Any) -> InputError:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from solver.errors import InputError
-from solver.features.category_values import written
+from solver.features.category_values import Category, written
 
 MISSING_MARKS = frozenset(
     ("?", "??", "-", "--", "---", ".", "*", "/", "n/a", "na", "n.a.", "nan", "null", "none", "nil")
@@ -170,6 +170,19 @@ def readings_of(texts: Sequence[str]) -> list[Reading]:
         if not form:
             break  # as Python writes numbers: nobody asks whether 1.234 is a thousand
     return found
+
+
+def overrides_of(
+    kind: str, texts: Sequence[str], missing: Sequence[Category] = ()
+) -> list[dict[str, Any]]:
+    """The entries under ``columns`` that read distinct texts as numbers or as dates, if all are
+    written in one way that is not the usual one; none otherwise. ``missing`` are further marks."""
+    found = [one for one in readings_of(texts) if one.kind == kind and one.form]
+    marks = [[*missing, *one.missing] for one in found]
+    return [
+        {**one.override(), **({"missing": own} if own else {})}
+        for one, own in zip(found, marks, strict=True)
+    ]
 
 
 def doubt(reading: Reading, texts: Iterable[str]) -> tuple[str, str] | None:

@@ -19,6 +19,7 @@ from solver.errors import InputError
 from solver.features.category_values import sort_categories, values_of
 from solver.features.column_inference import infer_columns
 from solver.features.columns import VALUES, ColumnSpec, text_names
+from sweep.spec.remedies import find_overrides
 
 
 def kinds(frame: pd.DataFrame, **more) -> dict[str, str]:
@@ -278,6 +279,20 @@ class TestNumbers:
         spec = one(["1", "?", "2.5"], overrides={"x": {"kind": "number", "missing": ["?"]}})
         np.testing.assert_array_equal(spec.read(pd.Series(["1", "?"])), [1.0, np.nan])
 
+    @pytest.mark.parametrize(
+        "values, wishes",
+        [
+            (["1.234,5", "2,5"], [{"decimal": ",", "thousands": "."}]),
+            (["1,234", "7"], [{"thousands": ","}, {"decimal": ","}]),
+            (["12 %", "7 %", "none"], [{"unit": "%", "missing": ["none"]}]),
+        ],
+    )
+    def test_numbers_of_another_format_name_it(self, values, wishes):
+        with pytest.raises(InputError, match="cannot be read as numbers") as raised:
+            read(ColumnSpec("number"), values)
+        found = [one.wish for one in find_overrides(str(raised.value))]
+        assert found == [{"kind": "number", **wish} for wish in wishes]
+
     def test_errors_name_column_and_value(self):
         with pytest.raises(InputError, match=r"column 'x' cannot be read as numbers.*'abc'"):
             read(ColumnSpec("number"), ["1", "abc"])
@@ -318,6 +333,23 @@ class TestDates:
     def test_only_iso_dates_are_read(self, values):
         with pytest.raises(InputError, match=r"column 'x' cannot be read as dates.*YYYY-MM-DD"):
             read(ColumnSpec("date"), values)
+
+    @pytest.mark.parametrize(
+        "values, wishes",
+        [
+            (["31/07/2020", "01/08/2020", None], [{"format": "%d/%m/%Y"}]),
+            (["01/02/2020"], [{"format": "%d/%m/%Y"}, {"format": "%m/%d/%Y"}]),
+            (["31.07.2020 10:30", "?"], [{"format": "%d.%m.%Y %H:%M", "missing": ["never", "?"]}]),
+            (["31/07/2020", "soon"], [{"format": "%d/%m/%Y"}]),
+        ],
+    )
+    def test_texts_of_another_format_name_it(self, values, wishes):
+        spec = ColumnSpec("date", missing=("never",))
+        with pytest.raises(InputError, match="cannot be read as dates") as raised:
+            read(spec, values)
+        kept = {} if "soon" in values else {"missing": ["never"]}
+        expected = [{"kind": "date", **kept, **wish} for wish in wishes]
+        assert [one.wish for one in find_overrides(str(raised.value))] == expected
 
     def test_numbers_are_no_dates(self):
         with pytest.raises(InputError, match="'x' cannot be read as dates: it has numbers"):
@@ -490,6 +522,20 @@ class TestNothingMerges:
     def test_no_negative_zero(self):
         assert str(read(ColumnSpec("number"), [-0.0])[0]) == "0.0"
         same([0, 0], read(ColumnSpec("category"), [-0.0, 0]))
+
+
+class TestMarks:
+    """Values that mean missing."""
+
+    def test_one_that_several_texts_write_is_to_blame_and_not_the_column(self):
+        marks = {"x": {"missing": ["?", 1]}}
+        with pytest.raises(InputError, match="the value 1 that means missing may be any") as raised:
+            read(one(["1", "01", "2"], overrides=marks), ["1", "01", "2"])
+        found = [own.wish for own in find_overrides(str(raised.value))]
+        assert found == [{"kind": "category", "missing": ["?", text]} for text in ("01", "1")]
+        for wish, left in zip(found, (["1", None], [None, "01"]), strict=True):
+            spec = one(["1", "01", "2"], overrides={"x": wish})
+            assert read(spec, ["1", "01"]) == left
 
 
 class TestReadAgain:
