@@ -112,7 +112,7 @@ def reproduce(
             drawn = to_svg(PAPER_FIGURES[name](read_results(folder)))
         click.echo(f"Figure: {ReportFolder(paths.folder).write(f'{name}.svg', drawn)}")
     click.echo(f"Report: {paths.page}")
-    return ExitCode.DONE
+    return outcome.exit_code
 
 
 def _print_verdicts(published: pd.DataFrame | None) -> None:

@@ -14,6 +14,7 @@ from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS, Experiment
 from sweep.events import Outcome
 from sweep.graph import engine
 from sweep.spec.spec import parse_spec
+from tests.helpers import without_dask
 
 TINY = """name: tiny
 datasets: [monks-1]
@@ -93,6 +94,20 @@ def test_one_command_runs_it_and_compares(tmp_path: Path, monkeypatch: pytest.Mo
     assert "branches" in call("tiny", "--data", tmp_path, "--seconds", 20).stdout.split("errors")[1]
     again = call("tiny", "--data", tmp_path, "--seconds", 20)
     assert "Nothing to do" in again.stdout
+
+
+def test_it_ends_with_1_as_run_does_if_tasks_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Experiment, "text", TINY)
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {"tiny": Experiment("tiny", "Table 0", None)})
+    monkeypatch.chdir(tmp_path)
+    without_dask.finish(tmp_path / "results" / "tiny", parse_spec(TINY))
+    failed = Outcome(1, 0, 1, 1, 0, 0, False, 1.0)
+    monkeypatch.setattr(engine, "run_sweep", lambda *args, **named: failed)
+    result = call("tiny", "--data", tmp_path)
+    assert (result.exit_code, failed.exit_code) == (1, 1)
+    assert "Report: " in result.stdout
 
 
 def test_the_command_to_go_on_asks_for_the_same(
