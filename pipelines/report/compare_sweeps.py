@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from pipelines.report.analysis.report_data import ReportData
@@ -14,8 +15,10 @@ from pipelines.report.data.results import label_results, match_rows
 from pipelines.report.data.stored_tables import read_plan_columns, read_rows
 from pipelines.report.write import gather, stored_references
 from solver.errors import InputError
+from solver.solution import Status
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.filesystem import Place, open_folder
+from sweep.store.row_precedence import MISSING, finality
 from sweep.store.store import read_manifest
 
 _SHARED = {
@@ -54,9 +57,10 @@ def gather_comparison(store_dirs: Sequence[Place]) -> ReportData:
     _check_datasets(sweeps)
     plan = pd.concat([_plain(one.plan) for one in sweeps], ignore_index=True)
     impossible = plan["key"].isna()
-    repeated = plan.duplicated(_TASK) & ~impossible | plan.duplicated(_CELL) & impossible
+    rows = pd.concat([_plain(one.rows) for one in sweeps], ignore_index=True)
+    repeated = plan.duplicated(_CELL) & impossible | ~_best_answered(plan, rows) & ~impossible
     results = label_results(
-        pd.concat([_plain(one.rows) for one in sweeps], ignore_index=True),
+        rows,
         _longest_paths(plan[~repeated]).reset_index(drop=True),
         " and ".join(dict.fromkeys(names)),
     )
@@ -64,6 +68,16 @@ def gather_comparison(store_dirs: Sequence[Place]) -> ReportData:
     for place in reversed(store_dirs):
         references |= stored_references(place)
     return gather(results, references, places=store_dirs)
+
+
+def _best_answered(plan: pd.DataFrame, rows: pd.DataFrame) -> pd.Series[bool]:
+    """Whether no other sweep has a more final row for a task of the plan; of equals the first."""
+    place, _ = match_rows(rows, plan)
+    final = {status.value: finality(status) for status in Status}
+    finalities = rows["status"].map(final).astype("int64").to_numpy()
+    known = np.append(finalities, MISSING)[place]
+    order = np.argsort(-known, kind="stable")
+    return ~plan.iloc[order].duplicated(_TASK).sort_index()
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:

@@ -19,13 +19,13 @@ from pipelines.report.charts.report_folder import ReportFolder
 from pipelines.report.pages.index_page import INDEX
 from pipelines.report.write import ReportPaths, gather_report, write_report_data
 from solver.errors import InputError
-from solver.features.number_format import at_least
+from solver.features.number_format import at_least, count
 from sweep.events import Progress
 from sweep.filesystem import Folder, Place, open_folder
 from sweep.spec.task_options import shown_lam
 from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.plan_file import plan_tables
-from sweep.store.sweep_status import open_searches, sweep_status
+from sweep.store.sweep_status import SweepStatus, open_searches, sweep_status
 
 LIVE = "live.html"
 """The page about what happens now."""
@@ -67,7 +67,7 @@ def watch_report(
                 moments.append(Moment(clock() - began, status.worst_gap))
             found = gather_report(store_dir)
             paths = write_report_data(found, out_dir)
-            page = _page(folder, found, moments, every if live else None)
+            page = _page(folder, found, status, moments, every if live else None)
             ReportFolder(out_dir).write(LIVE, page)
             tell(f"{status.done}/{status.total} done: {paths.page}")
         except InputError:
@@ -80,11 +80,19 @@ def watch_report(
 
 
 def _page(
-    folder: Folder, report: ReportData, moments: Sequence[Moment], refresh: float | None
+    folder: Folder,
+    report: ReportData,
+    status: SweepStatus,
+    moments: Sequence[Moment],
+    refresh: float | None,
 ) -> str:
     heartbeat = read_heartbeat(folder)
-    words = "The sweep has ended."
-    if refresh is not None and heartbeat is not None and heartbeat.numbers:
+    tasks = f"{status.done} of {count(status.total, 'task')} done, {status.failed} failed"
+    words = f"The sweep runs: {tasks}."
+    if refresh is None:
+        left = status.total - status.done - status.failed
+        words = f"No driver is at work: {tasks}, {left} not run."
+    elif heartbeat is not None and heartbeat.numbers:
         words = ", ".join(describe(Progress(**heartbeat.numbers)))
     again = "" if refresh is None else f'<meta http-equiv="refresh" content="{max(1, refresh):g}">'
     best = [(one.dataset, one.headline) for one in report.recommendations]

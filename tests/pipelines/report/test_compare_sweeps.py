@@ -9,6 +9,9 @@ import pytest
 
 from pipelines.report.compare_sweeps import gather_comparison
 from pipelines.report.write import gather_report
+from sweep.plan.plan import make_plan
+from sweep.store import store as stores
+from sweep.store.plan_file import survey
 from tests.helpers import without_dask
 from tests.helpers.commands import refused, run
 
@@ -37,6 +40,31 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finish(folder, "two", "[0.1, 0.02]", "[cart, branches]")
     finish(folder, "all", "[0.1, 0.02]", "[branches, cart]")
     return folder
+
+
+LIMITED = """\
+name: {name}
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.1, 0.02]
+solvers: [branches]
+limits: {{seconds: {seconds}}}
+"""
+
+
+def test_a_task_counts_as_run_if_one_sweep_has_an_answer_under_other_limits(tmp_path: Path) -> None:
+    """Its key is that of larger limits, for which the answer was good enough."""
+    short, long, none = (
+        without_dask.small_sweep(LIMITED.format(name=name, seconds=seconds))
+        for name, seconds in (("run", 60), ("run", 90), ("planned", 90))
+    )
+    without_dask.finish(tmp_path / "run", short)
+    without_dask.run_here(tmp_path / "run", long)
+    with stores.create(tmp_path / "planned", none, print) as made:
+        survey(make_plan(none), made)
+    for order in (["planned", "run"], ["run", "planned"]):
+        found = gather_comparison([tmp_path / name for name in order]).results
+        assert (found.n_ok, len(found.missing)) == (2, 0)
 
 
 def test_two_sweeps_are_reported_as_one_that_has_the_tasks_of_both(home: Path) -> None:

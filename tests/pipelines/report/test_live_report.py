@@ -52,7 +52,8 @@ def test_a_report_is_written_anew_until_the_driver_ends(
     assert "from 0.5 to 0.5" in pages[0]
     end = (tmp_path / "report" / LIVE).read_text()
     assert "refresh" not in end
-    assert "The sweep has ended." in end
+    assert "The sweep runs: 23 of 24 tasks done, 0 failed." in pages[0]
+    assert "No driver is at work: 24 of 24 tasks done, 0 failed, 0 not run." in end
     assert found.recommendations[0].headline in end
     assert paths.page.exists()
     assert not list((tmp_path / "report").rglob("*.tmp"))
