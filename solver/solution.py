@@ -64,6 +64,12 @@ def share_without(part: float | Fraction, whole: float | Fraction) -> float:
     return min(share, BELOW_ONE) if part else share
 
 
+def share_of(part: int, whole: int) -> float:
+    """The share that some of a number of things are. It is 1 for all of them only, however many
+    they are."""
+    return share_without(Fraction(whole - part), whole)
+
+
 @dataclass(frozen=True)
 class Solution(RichDisplay):
     """The best tree found and what is proven about it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -246,13 +247,15 @@ def _needed(found: RashomonSet, shares: pd.DataFrame) -> list[tuple[str, str]]:
         (
             "disagreement",
             f"for {_percent(ambiguity)} of the rows some good tree predicts another class than "
-            f"the best one; one tree does so for up to {_percent(discrepancy)}",
+            f"the best one; the tree that differs most does so for {_percent(discrepancy)}",
         ),
     ]
 
 
 def _percent(part: Any) -> str:
-    """A share; one below 100 % is never rounded up to it."""
+    """A share; one below 100 % is never rounded up to it, nor one above 0 % down."""
     from solver.features.number_format import share
 
+    if 0 < part < Fraction(1, 2000):
+        return "<0.1%"
     return f"{100 * float(share(part, 3)):.1f}%"

@@ -28,7 +28,7 @@ from solver.rashomon.multiplicity import Multiplicity, Predictions
 from solver.rashomon.search import LimitError, Prices, Search
 from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
 from solver.rashomon.tree_filters import Wishes
-from solver.solution import Solution, Status
+from solver.solution import Solution, Status, share_of
 from solver.trees.tree import Tree
 from solver.trees.tree_table import to_timbertrek, tree_table
 
@@ -405,7 +405,8 @@ class RashomonSet:
                 for pair, number in roots.get(place, {}).items()
                 if self._size(*pair) in costs
             )
-            shares = users, users / good.n_trees, at_root, at_root / good.n_trees
+            share, root_share = (share_of(part, good.n_trees) for part in (users, at_root))
+            shares = users, share, at_root, root_share
             exact = (float("nan"), None) if least is None else (float(least), str(least))
             rows.append((name, *shares, *exact))
         columns = [by, "trees", "share", "root_trees", "root_share"]

@@ -20,6 +20,7 @@ from pipelines.report.data.results import Results
 from pipelines.report.data.stored_good_trees import USED, StoredSets
 from solver.errors import InputError
 from solver.rashomon import RashomonSet
+from solver.solution import share_of
 from solver.trees.tree import Tree
 from sweep.spec.task_options import asked_rashomon
 
@@ -101,6 +102,7 @@ class GoodTrees:
     encoding: str
     solver: str
     within: str  # in words
+    limits: str  # on the trees, in words
     points: tuple[SetsAt, ...]  # from large λ to small
     full: SetInFull | None
     why: str = ""  # why some set is not restored
@@ -178,7 +180,9 @@ def _of_path(
     asked = asked_rashomon(json.loads(str(rows["solver_options"].iloc[0]))) or {}
     within = _within(Fraction(asked["within"]), asked["unit"])
     why = restorer.why.get(path.dataset, "")
-    return GoodTrees(path.dataset, path.encoding, path.solver, within, tuple(points), full, why)
+    limits = str(rows["tree_limits"].iloc[0])
+    names = path.dataset, path.encoding, path.solver
+    return GoodTrees(*names, within, limits, tuple(points), full, why)
 
 
 def _wanted(path: LambdaPath, rows: pd.DataFrame, own: Recommendation | None) -> str:
@@ -216,7 +220,7 @@ def _in_full(at: SetsAt, found: RashomonSet, frame: pd.DataFrame) -> SetInFull:
         "truth": frame[best.target].astype(str).to_numpy(),
         "predicted": predicted.astype(str),
         "leaf": best.apply(frame),
-        "agree": [number / found.n_trees for number in same],
+        "agree": [share_of(number, found.n_trees) for number in same],
     })  # fmt: skip
     shown = tuple(_shown(found, best, frame, predicted))
     fold = None if at.first is None or pd.isna(at.first["fold"]) else int(at.first["fold"])

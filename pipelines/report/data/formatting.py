@@ -28,6 +28,11 @@ def bound(value: Any) -> str:
     return objective(float(at_most(value, 6))) if is_number(value) else NONE
 
 
+def most(value: Any) -> str:
+    """A largest objective with six significant digits, rounded up so that it stays true."""
+    return objective(float(at_least(value, 6))) if is_number(value) else NONE
+
+
 def gap(value: Any) -> str:
     """A gap with three significant digits, rounded up."""
     return at_least(value, 3) if is_number(value) else NONE
@@ -41,12 +46,15 @@ def short(value: Any) -> str:
 
 
 def percent(value: Any, digits: int = 1) -> str:
-    """A share as a percentage; less than 100 % is never rounded up to it."""
+    """A share as a percentage; less than 100 % is never rounded up to it, nor more than 0 % to
+    that."""
     if not is_number(value):
         return NONE
     text = f"{100 * float(value):.{digits}f}"
     if value < 1 and text == f"{100:.{digits}f}":
         text = f"{100 - 10**-digits:.{digits}f}"
+    elif value > 0 and not float(text):
+        text = f"< {10**-digits:.{digits}f}"
     return f"{text} %"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +21,7 @@ from pipelines.report.charts.small_charts import (
 )
 from pipelines.report.data import formatting
 from pipelines.report.pages.tree_cards import tree_size
-from solver.features.number_format import nouns
+from solver.features.number_format import at_most, nouns
 from solver.trees.export import export_text
 
 MOST_COLUMNS = 30
@@ -45,6 +46,7 @@ def _section(own: GoodTrees, figures: Figures, drawn: bool) -> dict[str, Any]:
         "encoding": own.encoding,
         "solver": own.solver,
         "within": own.within,
+        "limits": own.limits,
         "why": own.why,
         "points": [_point(at, own) for at in own.points],
         "folds": max(at.runs for at in own.points) > 1,
@@ -71,7 +73,9 @@ def _panels(
 
 def tree_count(trees: int) -> str:
     """A number of trees: all digits up to a million million, then its size."""
-    return formatting.whole(trees) if trees < 10**12 else f"{trees:.3e}".replace("e+", " · 10^")
+    if trees < 10**12:
+        return formatting.whole(trees)
+    return f"{Decimal(trees):.3e}".replace("e+", " · 10^")  # it may be more than a float holds
 
 
 def _point(at: SetsAt, own: GoodTrees) -> dict[str, Any]:
@@ -120,7 +124,7 @@ def _full(
         "trees": tree_count(known.n_trees),
         "one": known.n_trees == 1,
         "optimum": float(known.optimum),
-        "most": float(known.most),
+        "most": known.most,
         "sentences": [*_sentences(known, full)],
         "columns": [one for one in columns if one["trees"]][:MOST_COLUMNS],
         "unused": sum(not one["trees"] for one in columns),
@@ -146,15 +150,18 @@ def _full(
     }  # fmt: skip
 
 
-def _points(above: Fraction) -> str:
+def _hundredths(above: Fraction) -> str:
+    return f"{float(100 * above):.2g}"
+
+
+def _points(text: str) -> str:
     """A difference of objectives: ``0.4 points``, a point being a hundredth."""
-    text = f"{float(100 * above):.2g}"
     return f"{text} {nouns(1 if text == '1' else 2, 'point')}"
 
 
 def _quality(above: Fraction, errors: Any, full: SetInFull, differs: float) -> str:
     right = formatting.percent(float(1 - Fraction(errors) / full.found.problem.total_weight))
-    cost = f"costs {_points(above)} more" if above else "an optimal tree"
+    cost = f"costs {_points(_hundredths(above))} more" if above else "an optimal tree"
     other = f"; another class for {formatting.percent(differs)} of the rows" if differs else ""
     return f"{right} right in training; {cost}{other}"
 
@@ -162,9 +169,10 @@ def _quality(above: Fraction, errors: Any, full: SetInFull, differs: float) -> s
 def _without(row: Mapping[Any, Any], known: Summary) -> str:
     """What the best tree without a column costs."""
     if not isinstance(row["best_without_exact"], str):
-        return f"costs over {_points(known.most - known.optimum)} more, so no good tree lacks it"
+        least = at_most(100 * (known.most - known.optimum), 2)
+        return f"costs over {_points(least)} more, so no good tree lacks it"
     above = Fraction(row["best_without_exact"]) - known.optimum
-    return f"costs {_points(above)} more" if above else "is as good"
+    return f"costs {_points(_hundredths(above))} more" if above else "is as good"
 
 
 def _column(row: Mapping[Any, Any], known: Summary) -> dict[str, Any]:
@@ -192,8 +200,8 @@ def _sentences(known: Summary, full: SetInFull) -> list[str]:
         found.append(f"The best tree: {'; '.join(costs)}.")
     if known.n_trees > 1:
         found.append(
-            f"For {formatting.percent(known.ambiguity)} of the rows some good tree predicts "
-            f"another class than the best one (ambiguity); a single good tree does so for at most "
+            f"For {formatting.percent(known.ambiguity)} of the rows some good tree predicts another "
+            f"class than the best one (ambiguity); the one that differs most does so for "
             f"{formatting.percent(known.discrepancy)} (discrepancy)."
             if known.ambiguity else "All good trees predict the same for every row."
         )  # fmt: skip

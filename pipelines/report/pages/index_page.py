@@ -134,8 +134,9 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    for name in ("objective", "bound", "gap", "short", "percent", "points", "seconds", "size",
-                 "whole", "mean_count", "exact", "factor", "ratio", "is_number"):  # fmt: skip
+    for name in ("objective", "bound", "most", "gap", "short", "percent", "points", "seconds",
+                 "size", "whole", "mean_count", "exact", "factor", "ratio",
+                 "is_number"):  # fmt: skip
         environment.filters[name] = getattr(formatting, name)
     for name in ("r2", "rmse", "rmse_error", "test_words", "train_words"):
         environment.filters[name] = getattr(metrics, name)

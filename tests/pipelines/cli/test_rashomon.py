@@ -27,7 +27,7 @@ def test_text_tells_how_many_trees_are_good_and_what_they_use() -> None:
         "in every good tree  a5=1",
         "not needed          10 features are in no good tree",
         "disagreement        for 0.0% of the rows some good tree predicts another class than the "
-        "best one; one tree does so for up to 0.0%",
+        "best one; the tree that differs most does so for 0.0%",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from contextlib import suppress
@@ -345,3 +346,14 @@ def test_tables_with_next_to_nothing(codes: list[tuple[int, ...]]) -> None:
     assert (found.n_trees, found.histogram[0].splits) == (1, 0)
     assert [tree.splits for tree in found.trees()] == [0]
     assert set(found.feature_shares()["trees"]) <= {0}
+
+
+def test_a_share_is_one_of_all_trees_only_however_many_there_are() -> None:
+    """Parity of three columns, two of which are there 600 times, and the tree without a split."""
+    rows = [*itertools.product((0, 1), repeat=3)]
+    codes = [[z, *[a] * 600, *[b] * 600] for z, a, b in rows]
+    found = rashomon_set(Problem.from_codes(codes, [sum(row) % 2 for row in rows]), "1/14", 0)
+    first = found.feature_shares().iloc[0]
+    assert (first["feature"], first["trees"]) == ("x0", found.n_trees - 1)
+    assert found.n_trees > 2**53
+    assert 0.999 < first["share"] < 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,9 +11,18 @@ import pytest
 
 from pipelines.report import write_report
 from pipelines.report.analysis import good_trees
-from pipelines.report.analysis.good_trees import GoodTrees, column_table, row_table, set_table
+from pipelines.report.analysis.good_trees import (
+    GoodTrees,
+    SetsAt,
+    column_table,
+    row_table,
+    set_table,
+)
 from pipelines.report.data.stored_good_trees import StoredSets
+from pipelines.report.pages.good_trees import _agreement
 from pipelines.report.write import gather_report
+from solver import Problem
+from solver.rashomon import rashomon_set
 from sweep.spec.spec import parse_spec
 from tests.helpers import browser, without_dask
 
@@ -110,6 +120,19 @@ def test_folds_have_sets_of_their_own(tmp_path: Path) -> None:
     assert "Each fold's training rows have a set of their own" in page
 
 
+def test_rows_are_agreed_on_only_if_all_of_very_many_trees_agree() -> None:
+    """The tree without a split is one of 2·10¹⁷: it disputes four rows."""
+    rows = [*itertools.product((0, 1), repeat=3)]
+    codes = [[z, *[a] * 600, *[b] * 600] for z, a, b in rows]
+    target = [sum(row) % 2 for row in rows]
+    found = rashomon_set(Problem.from_codes(codes, target), "1/14", 0)
+    frame = pd.DataFrame(codes, columns=[f"x{i}" for i in range(1201)]).assign(target=target)
+    full = good_trees._in_full(SetsAt("", "", 0.0, (), 1, None, None), found, frame)
+    assert found.multiplicity.ambiguity == Fraction(1, 2)
+    assert (full.rows["agree"] < 1).sum() == 4
+    assert _agreement(full)[0][1] == 4
+
+
 def test_tables(own: GoodTrees) -> None:
     sets, columns, rows = set_table([own]), column_table([own]), row_table([own])
     assert sets["trees_most"].tolist() == [str(at.trees[0]) for at in own.points]
@@ -155,6 +178,7 @@ def test_the_page_says_what_the_set_says(out: Path, own: GoodTrees) -> None:
     page = paths.page.read_text(encoding="utf-8")
     assert own.full is not None
     assert f"{own.full.found.n_trees:,} trees are good".replace(",", "\u202f") in page
+    assert "All trees within the limits (depth: 3) whose objective is within 30 %" in page
     assert "The best tree: without a it costs" in page
     assert "Their errors and splits" in page
     assert page.count("The best one that asks") >= 1
