@@ -163,7 +163,9 @@ def gather(
     curves = []
     if outcomes.is_of_interest:
         keys = {i.key for found in outcomes.problems.values() for one in found for i in one}
-        traces = {key: own for place in places for key, own in read_traces(place, keys).items()}
+        runs = {key: results.stored_keys.get(key, key) for key in sorted(keys)}
+        read = read_traces(places, {*runs.values()}) if places else {}
+        traces = {key: read[run] for key, run in runs.items() if run in read}
         curves = anytime_curves(outcomes.problems, traces, without_split(results.rows))
     return ReportData(
         results=results,

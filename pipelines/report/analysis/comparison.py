@@ -50,7 +50,7 @@ def add_excess(rows: pd.DataFrame) -> pd.DataFrame:
     pair = groups(good.assign(_same=same), ["_same", "solver_label"])
     solvers = np.bincount(same[firsts(pair)], minlength=1) if len(good) else np.zeros(1, np.int64)
     good = good.assign(gap=open_gap(floats(good["gap"]), good))
-    good["share"] = above / _units(rows[rows["ok"]])
+    good["share"] = above / units_of(rows[rows["ok"]])
     return good.assign(excess=above, excess_exact=texts, solvers=solvers[same])
 
 
@@ -65,7 +65,7 @@ def above_least(table: pd.DataFrame, same: Ints) -> tuple[Floats, NDArray[np.obj
     return above, texts
 
 
-def _units(rows: pd.DataFrame) -> Floats:
+def units_of(rows: pd.DataFrame) -> Floats:
     """The unit of each objective: 1, or the variance of a regression's target."""
     units = np.ones(len(rows))
     numbers = np.flatnonzero((rows["task"] == REGRESSION).to_numpy(bool))

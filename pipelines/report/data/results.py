@@ -48,6 +48,7 @@ class Results:
     impossible: pd.DataFrame  # dataset, encoding_label, solver_label, reason, tasks
     planned: bool  # whether there is a plan
     unplanned: int  # number of stored rows of no planned task: another λ, limit or dataset
+    stored_keys: Mapping[str, str]  # of tasks that a row of another key answers: under other limits
     datasets: tuple[str, ...]  # in the order of the sweep's file, as those below
     encodings: tuple[str, ...]
     solvers: tuple[str, ...]
@@ -130,7 +131,7 @@ def label_results(
     sweep : str, optional
         Name of the sweep; by default that of the rows.
     """
-    unplanned = 0
+    unplanned, stored_keys = 0, {}
     name = sweep or (str(rows["sweep"].iloc[-1]) if len(rows) else "sweep")
     rows = metrics.fill_tasks(rows)
     if plan is None:
@@ -149,6 +150,8 @@ def label_results(
             {key: columns.pop(key).iloc[place].reset_index(drop=True) for key in [*columns]},
             copy=False,
         )
+        pairs = zip(wanted["key"][known], tasks["key"], strict=True)
+        stored_keys = {task: stored for task, stored in pairs if task != stored}
         tasks = of_tasks(tasks, wanted[known], name)
     solvers = label_solvers(tasks, missing, plan is not None)
     encodings = label_encodings(tasks if plan is None else plan)
@@ -171,6 +174,7 @@ def label_results(
         impossible=impossible.reset_index(drop=True),
         planned=plan is not None,
         unplanned=unplanned,
+        stored_keys=stored_keys,
         datasets=_names(parts, "dataset", orders[0]),
         encodings=_names(parts, "encoding_label", orders[1]),
         solvers=_names(parts, "solver_label", orders[2]),

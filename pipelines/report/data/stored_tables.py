@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,6 +15,7 @@ from sweep.rows.schema import SCHEMA
 from sweep.store import certificate_files
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import plan_tables
+from sweep.store.row_precedence import RUN_COLUMNS, rows_of_keys
 from sweep.store.store import read_manifest
 
 _UNIQUE = (
@@ -41,15 +42,21 @@ def read_rows(store: Place) -> pd.DataFrame:
     return frame.assign(trace=None)[list(SCHEMA.names)]
 
 
-def read_traces(store: Place, keys: Collection[str]) -> dict[str, list[tuple[float, float]]]:
-    """Seconds and objective of each better tree of some runs; of several rows of a key the last."""
+def read_traces(
+    stores: Sequence[Place], keys: Collection[str]
+) -> dict[str, list[tuple[float, float]]]:
+    """Seconds and objective of each better tree of the runs that count, by their stored keys."""
     wanted = pa.array([*keys], pa.string())
 
     def of_these(table: pa.Table) -> pa.Table:
         return table.filter(pc.is_in(table["key"], value_set=wanted))
 
-    table = Parts(open_folder(store)).read(("key", "trace"), of_these)
-    pairs = zip(table["key"].to_pylist(), table["trace"].to_pylist(), strict=True)
+    tables = [Parts(open_folder(one)).read((*RUN_COLUMNS, "trace"), of_these) for one in stores]
+    rows = pa.concat_tables(tables)
+    places = rows_of_keys(wanted, rows)
+    known = places >= 0
+    pairs = zip(wanted.filter(pa.array(known)).to_pylist(),
+                rows["trace"].take(places[known]).to_pylist(), strict=True)  # fmt: skip
     return {
         key: [(point["seconds"], point["objective"]) for point in trace]
         for key, trace in pairs

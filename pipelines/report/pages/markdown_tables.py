@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -81,16 +82,21 @@ def comparison_markdown(report: ReportData) -> str:
 def _problem_table(found: Sequence[Sequence[Instance]]) -> str:
     """A line a problem, with the seconds of an answer, the fastest in bold, or what is left."""
     solvers = solvers_of(found)
+    # A limit that excludes no better tree makes no other problem, whose limits are the fewest.
+    told = [(one[0].fold, min((i.allowed for i in one), key=len)) for one in found]
+    named = [len({*words}) > 1 for words in zip(*told, strict=True)]
     lines = []
-    for one in found:
+    for one, words in zip(found, told, strict=True):
         own = {i.solver: i for i in reversed(one)}
         best = virtual_best(one, solvers)
         cells = [_cell(own.get(name), best) for name in solvers]
         first = one[0]
-        lines.append(
-            [first.dataset, first.encoding, first.lam, formatting.objective(first.best), *cells]
-        )
-    return _lines(["dataset", "encoding", "λ", "best objective", *solvers], lines, 2)
+        apart = [text or formatting.NONE for text in compress(words, named)]
+        best_known = formatting.objective(first.best)
+        lines.append([first.dataset, first.encoding, *apart, first.lam, best_known, *cells])
+    more = [*compress(("held out", "limits on the tree"), named)]
+    head = ["dataset", "encoding", *more, "λ", "best objective", *solvers]
+    return _lines(head, lines, 2 + len(more))
 
 
 def _cell(own: Instance | None, best: float) -> str:

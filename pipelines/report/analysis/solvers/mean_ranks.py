@@ -13,6 +13,8 @@ from scipy.special import chdtrc
 from pipelines.report.analysis.solvers.outcomes import (
     Instance,
     Problems,
+    charged,
+    first_of,
     shifted_mean,
     solvers_of,
     solving,
@@ -69,34 +71,50 @@ def mean_ranks(problems: Problems) -> list[MeanRanks]:
     return [ranks for kind, found in problems.items() for ranks in _of_kind(kind, found)]
 
 
-def _of_kind(kind: str, found: Sequence[Sequence[Instance]]) -> Iterator[MeanRanks]:
+def _of_kind(kind: str, found: _Found) -> Iterator[MeanRanks]:
     for measure, (chosen, figure) in _MEASURES.items():
         solvers = chosen(found)
-        by_dataset: dict[str, list[dict[str, Instance]]] = {}
+        by_dataset: dict[str, list[Sequence[Instance]]] = {}
         for one in found:
-            own = {i.solver: i for i in reversed(one) if i.solver in solvers}
-            if len(own) == len(solvers):
-                by_dataset.setdefault(one[0].dataset, []).append(own)
+            if {*solvers} <= {i.solver for i in one}:
+                by_dataset.setdefault(one[0].dataset, []).append(one)
         is_many = len(by_dataset) >= FEWEST_DATASETS
         if not (is_many and 2 <= len(solvers) <= len(_STUDENTIZED) + 1):
             continue
         table = np.array(
-            [[figure([own[s] for own in runs]) for s in solvers] for runs in by_dataset.values()]
+            [[figure(own, name, solvers) for name in solvers] for own in by_dataset.values()]
         )
         if not np.isnan(table).any():
             yield _compared(kind, measure, solvers, table)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+_Found: TypeAlias = Sequence[Sequence[Instance]]
 
 
-_Choose: TypeAlias = Callable[[Sequence[Sequence[Instance]]], list[str]]
+def _seconds(found: _Found, solver: str, solvers: Sequence[str]) -> float:
+    return shifted_mean(charged(one, solver, solvers) for one in found)
 
-_MEASURES: dict[str, tuple[_Choose, Callable[[Sequence[Instance]], float]]] = {
-    "search time": (solving, lambda runs: shifted_mean(i.seconds for i in runs)),
-    "objective": (solvers_of, lambda runs: _mean([i.excess for i in runs])),
-    "held-out accuracy": (solvers_of, lambda runs: -_mean([i.test_accuracy for i in runs])),
+
+def _excess(found: _Found, solver: str, _: Sequence[str]) -> float:
+    own = [first_of(one, solver) for one in found]
+    return _mean([i.excess / i.unit for i in own])
+
+
+def _inaccuracy(found: _Found, solver: str, _: Sequence[str]) -> float:
+    return -_mean([first_of(one, solver).test_accuracy for one in found])
+
+
+def _mean(shares: Sequence[float]) -> float:
+    """The mean, without the digits that rounding may change: equal means are a tie."""
+    return round(math.fsum(shares) / len(shares), 12)
+
+
+_MEASURES: dict[
+    str, tuple[Callable[[_Found], list[str]], Callable[[_Found, str, Sequence[str]], float]]
+] = {
+    "search time": (solving, _seconds),
+    "objective": (solvers_of, _excess),
+    "held-out accuracy": (solvers_of, _inaccuracy),
 }
 """The solvers that are ranked, and what is less for the better one."""
 

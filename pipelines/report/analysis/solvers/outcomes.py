@@ -16,9 +16,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import bdtr  # scipy.stats takes half a second to import
 
+from pipelines.report.analysis.comparison import units_of
 from pipelines.report.data.columnar_tables import groups, labelled
 from pipelines.report.data.exact_paths import at_breakpoints
+from pipelines.report.data.formatting import is_number
 from pipelines.report.data.labels import BASE
+from pipelines.report.data.metrics import REGRESSION
 from pipelines.report.data.stored_tables import decompress
 from solver.catalogue import EXTERNAL
 from solver.external.base import CLAIM_SLACK
@@ -41,25 +44,32 @@ _OUTCOMES = ("proven", "claimed", "refuted", "open", "no_proof", "failed")
 class Instance:
     """What a solver made of a problem at one λ.
 
+    ``fold`` tells problems of other training rows apart, ``allowed`` says which trees are allowed;
+    both are in words, and empty for all rows and all trees.
     ``outcome`` is ``proven``; ``claimed``, where a solver of others says that its tree is optimal
     and no better one is known; ``refuted``, where a better one is known; ``open``, where a limit
     ended the search; ``no_proof`` of heuristics, and of solvers of others that ended and say
-    nothing (DL8.5 at λ > 0); or ``failed``. ``seconds`` is the time of the
-    search; of one without an answer the limit of seconds, NaN without one. ``objective`` is NaN
-    without a tree, ``bound`` without one that is proven or said; ``best`` is the least objective
-    of any tree that is known.
+    nothing (DL8.5 at λ > 0); or ``failed``. ``seconds`` is the time of the search, ``limit`` that
+    which it was given, NaN without one. ``objective`` is NaN without a tree, ``bound`` without one
+    that is proven or said; ``best`` is the least objective of any tree that is known. What is
+    within the tolerance of regression is equal. ``unit`` is 1, or the variance of a regression's
+    target.
     """
 
     key: str
     dataset: str
     encoding: str
+    fold: str
+    allowed: str
     lam: str
     solver: str
     outcome: str
     seconds: float
+    limit: float
     objective: float
     bound: float
     best: float
+    unit: float
     test_accuracy: float
 
     @property
@@ -118,14 +128,16 @@ class Outcomes:
 def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
     """Compare solvers at single λ, for each kind of features apart.
 
-    The table has ``kind`` (binary, multiway or continuous), ``solver``, ``runs``, the number of
-    each outcome, ``common`` (problems that were given to all solvers which ever prove or claim
-    anything, with known seconds of each), ``seconds`` (their shifted geometric mean on these),
+    The table has ``kind`` (binary, multiway or continuous, those of regression apart), ``solver``,
+    ``runs``, the number of each outcome, ``common`` (problems that were given to all solvers which
+    ever prove or claim anything, with known seconds of each), ``seconds`` (the shifted geometric
+    mean on these of what :func:`charged` gives),
     ``above_best`` (that by the one of the virtual best solver, which takes the fastest answer to
     each problem), ``fastest`` (to how many of them no other solver was faster), and of the runs
     that ended without an answer
     ``gap`` and ``excess``: how far their trees are, on average, above the solver's own bound and
-    above the best tree known. Sweeps of more than :data:`MOST_RUNS` runs have none.
+    above the best tree known, in regression as shares of the target's variance. Sweeps of more than
+    :data:`MOST_RUNS` runs have none.
     """
     if len(rows) > MOST_RUNS:
         return Outcomes(pd.DataFrame(), [], {})
@@ -135,7 +147,7 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
     for kind, problems in by_kind.items():
         solvers = solvers_of(problems)
         proving = solving(problems)
-        common = [found for found in problems if proving and all(_timed(found, s) for s in proving)]
+        common = [found for found in problems if proving and _are_timed(found, proving)]
         best = shifted_mean(virtual_best(found, proving) for found in common)
         for name in solvers:
             own = [i for found in problems for i in found if i.solver == name]
@@ -143,7 +155,7 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
             record |= {outcome: sum(i.outcome == outcome for i in own) for outcome in _OUTCOMES}
             seconds = math.nan
             if name in proving and common:
-                seconds = shifted_mean(_first(found, name).seconds for found in common)
+                seconds = shifted_mean(charged(found, name, proving) for found in common)
             record |= {
                 "common": len(common) if name in proving else 0,
                 "seconds": seconds,
@@ -151,8 +163,8 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
                 "fastest": sum(_is_fastest(found, name, proving) for found in common)
                 if name in proving
                 else 0,
-                "gap": _mean(i.gap for i in own if not i.is_solved),
-                "excess": _mean(i.excess for i in own if not i.is_solved),
+                "gap": _mean(i.gap / i.unit for i in own if not i.is_solved),
+                "excess": _mean(i.excess / i.unit for i in own if not i.is_solved),
             }
             records.append(record)
         duels += [_duel(kind, a, b, problems) for a, b in combinations(proving, 2)]
@@ -180,13 +192,16 @@ def _instances(rows: pd.DataFrame) -> Problems:
     trees = _best_trees(rows)
     rows = rows[~rows["exact"].to_numpy(bool)]
     found: dict[str, dict[Any, list[Instance]]] = {}
-    rows = rows.assign(problem=_without_idle_limits(rows))
+    rows = rows.assign(problem=_without_idle_limits(rows), unit=1.0)
+    rows.loc[rows["ok"], "unit"] = units_of(rows[rows["ok"]])
     columns = ["key", "dataset", "encoding", "encoding_label", "problem", "lam_exact", "lam_text",
                "solver", "solver_label", "status", "objective", "lower_bound", "test_accuracy",
-               "seconds", "limits", "extra"]  # fmt: skip
+               "seconds", "limits", "extra", "task", "tolerance", "unit", "solver_options",
+               "repeat", "fold"]  # fmt: skip
     for row in rows[columns].to_dict("records"):
         key = row["problem"], row["lam_exact"]
         kind = _KINDS.get(str(row["encoding"]), "binary")
+        kind += " (regression)" if row["task"] == REGRESSION else ""
         lam = Fraction(row["lam_exact"])
         values = (loss + lam * splits for splits, loss in trees.get(row["problem"], {}).items())
         best = float(min(values, default=math.nan))
@@ -236,27 +251,43 @@ def _best_trees(rows: pd.DataFrame) -> dict[Any, dict[int, Fraction]]:
 
 
 def _instance(row: Mapping[Any, Any], best: float) -> Instance:
-    claim = _claim(row)
-    outcome = _outcome(str(row["status"]), claim, row["objective"], best)
-    seconds = claim.get("own_seconds") or row["seconds"]
-    seconds = 0.0 if seconds is None or seconds != seconds else float(seconds)
-    limit = _limit(str(row["limits"]))
-    if outcome in ("refuted", "open", "failed"):
-        seconds = math.nan if limit is None else max(seconds, limit)
+    claim, objective = _claim(row), _number(row["objective"])
+    if objective - best <= _number(row["tolerance"]):
+        objective = best
+    outcome = _outcome(str(row["status"]), claim, objective, best)
+    seconds = _number(claim.get("own_seconds", row["seconds"]))
     bound = claim.get("lower_bound")
     return Instance(
         key=str(row["key"]),
         dataset=str(row["dataset"]),
         encoding=str(row["encoding_label"]),
+        fold=_fold(row),
+        allowed=_allowed(str(row["limits"]), str(row["solver_options"])),
         lam=str(row["lam_text"]),
         solver=str(row["solver_label"]),
         outcome=outcome,
-        seconds=seconds,
-        objective=_number(row["objective"]),
+        seconds=0.0 if math.isnan(seconds) else seconds,
+        limit=_limit(str(row["limits"])),
+        objective=objective,
         bound=_number(row["lower_bound"] if bound is None else bound),
         best=best,
+        unit=float(row["unit"]),
         test_accuracy=_number(row["test_accuracy"]),
     )
+
+
+def _fold(row: Mapping[Any, Any]) -> str:
+    """``fold 2``, ``repetition 2, fold 1``; the first repetition is not named."""
+    parts = [("repetition", row["repeat"], 1), ("fold", row["fold"], 0)]
+    told = [(name, n) for name, n, least in parts if is_number(n) and n >= least]
+    return ", ".join(f"{name} {int(n) + 1}" for name, n in told)
+
+
+@cache
+def _allowed(limits: str, options: str) -> str:
+    """``depth: 3``: what limits the trees."""
+    allowed = allowed_trees(json.loads(limits), json.loads(options))
+    return ", ".join(f"{name}: {value}" for name, value in allowed.items())
 
 
 def _number(value: Any) -> float:
@@ -271,11 +302,11 @@ def _claim(row: Mapping[Any, Any]) -> dict[str, Any]:
     return claim
 
 
-def _outcome(status: str, claim: Mapping[str, Any], objective: Any, best: float) -> str:
+def _outcome(status: str, claim: Mapping[str, Any], objective: float, best: float) -> str:
     if not Status(status).has_tree:
         return "failed"
     bound = claim.get("lower_bound")
-    is_above = claim.get("status") == Status.OPTIMAL and float(objective) - best > CLAIM_SLACK
+    is_above = claim.get("status") == Status.OPTIMAL and objective - best > CLAIM_SLACK
     if is_above or (bound is not None and bound - best > CLAIM_SLACK):
         return "refuted"
     if status == Status.OPTIMAL:
@@ -287,31 +318,48 @@ def _outcome(status: str, claim: Mapping[str, Any], objective: Any, best: float)
 
 
 @cache
-def _limit(limits: str) -> float | None:
-    seconds = json.loads(limits).get("seconds")
-    return None if seconds is None else float(seconds)
+def _limit(limits: str) -> float:
+    return _number(json.loads(limits).get("seconds"))
 
 
 def _of(found: Sequence[Instance], solver: str, solved: bool = False) -> bool:
     return any(i.solver == solver and (i.is_solved or not solved) for i in found)
 
 
-def _timed(found: Sequence[Instance], solver: str) -> bool:
-    return _of(found, solver) and math.isfinite(_first(found, solver).seconds)
+def _are_timed(found: Sequence[Instance], solvers: Sequence[str]) -> bool:
+    """Whether all these solvers have a run, with known seconds."""
+    return all(_of(found, s) and math.isfinite(charged(found, s, solvers)) for s in solvers)
 
 
-def _first(found: Sequence[Instance], solver: str) -> Instance:
+def first_of(found: Sequence[Instance], solver: str) -> Instance:
     return next(i for i in found if i.solver == solver)
 
 
+def charged(found: Sequence[Instance], solver: str, among: Sequence[str]) -> float:
+    """The seconds that count for a solver of a problem, if it is compared with some others.
+
+    Without an answer they are those of the longest search or limit of these solvers: a solver that
+    was given less time than others, or ended sooner, was not faster. NaN if it had no limit.
+    """
+    own = first_of(found, solver)
+    if own.is_solved:
+        return own.seconds
+    return math.nan if math.isnan(own.limit) else _longest(found, among)
+
+
+def _longest(found: Sequence[Instance], among: Sequence[str]) -> float:
+    known = [s for i in found if i.solver in among for s in (i.limit, i.seconds)]
+    return max(s for s in known if not math.isnan(s))
+
+
 def virtual_best(found: Sequence[Instance], proving: Sequence[str]) -> float:
-    """The seconds of the fastest answer; of the longest search where there is none."""
-    own = [i for i in found if i.solver in proving]
-    return min((i.seconds for i in own if i.is_solved), default=max(i.seconds for i in own))
+    """The seconds of the fastest answer; of the longest search or limit where there is none."""
+    answers = [i.seconds for i in found if i.solver in proving and i.is_solved]
+    return min(answers) if answers else _longest(found, proving)
 
 
 def _is_fastest(found: Sequence[Instance], solver: str, proving: Sequence[str]) -> bool:
-    own = _first(found, solver)
+    own = first_of(found, solver)
     return own.is_solved and own.seconds <= virtual_best(found, proving)
 
 
@@ -322,15 +370,15 @@ def shifted_mean(seconds: Iterable[float]) -> float:
 
 
 def _duel(kind: str, first: str, second: str, problems: Iterable[Sequence[Instance]]) -> Duel:
-    pairs = [
-        (_first(found, first), _first(found, second))
-        for found in problems
-        if _of(found, first) and _of(found, second)
-    ]
+    both = [found for found in problems if _of(found, first) and _of(found, second)]
+    pairs = [(first_of(found, first), first_of(found, second)) for found in both]
     wins, losses = sum(_wins(a, b) for a, b in pairs), sum(_wins(b, a) for a, b in pairs)
     p = sign_test(wins, losses)
-    timed = [pair for pair in pairs if all(math.isfinite(one.seconds) for one in pair)]
-    ours, theirs = (shifted_mean(pair[side].seconds for pair in timed) for side in (0, 1))
+    timed = [found for found in both if _are_timed(found, (first, second))]
+    ours, theirs = (
+        shifted_mean(charged(found, name, (first, second)) for found in timed)
+        for name in (first, second)
+    )
     speed_up = (theirs + SHIFT) / (ours + SHIFT)
     return Duel(kind, first, second, len(pairs), wins, losses, p, speed_up)
 

@@ -19,13 +19,13 @@ def test_objectives_have_six_digits(value: float | None, text: str) -> None:
 
 
 def test_percentages_are_never_rounded_down_to_none() -> None:
-    assert [formats.percent(v) for v in (0, 0.0004, 0.0006)] == ["0.0 %", "< 0.1 %", "0.1 %"]
-    assert formats.percent(0.004, 0) == "< 1 %"
+    assert [formatting.percent(v) for v in (0, 0.0004, 0.0006)] == ["0.0 %", "< 0.1 %", "0.1 %"]
+    assert formatting.percent(0.004, 0) == "< 1 %"
 
 
 def test_a_largest_objective_is_never_below_what_it_is() -> None:
-    assert formats.most(Fraction(1084331, 10**7)) == "0.108434"
-    assert (formats.most(Fraction(1, 10)), formats.most(0), formats.most(None)) == (
+    assert formatting.most(Fraction(1084331, 10**7)) == "0.108434"
+    assert (formatting.most(Fraction(1, 10)), formatting.most(0), formatting.most(None)) == (
         "0.100000", "0", "–",
     )  # fmt: skip
 

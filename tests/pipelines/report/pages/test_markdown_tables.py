@@ -48,6 +48,18 @@ def test_it_has_a_line_a_problem_and_the_tables_of_the_report(tmp_path: Path) ->
     assert "charts/mean-ranks.svg" in page
 
 
+def test_problems_of_other_folds_and_limits_are_told_apart() -> None:
+    own = [
+        run_row(name=name, fold=fold) | {"limits": limits, "key": f"{name}/{fold}/{limits}"}
+        for name in ("branches", "osdt") for fold in (0, 1) for limits in ("{}", '{"depth":1}')
+    ]  # fmt: skip
+    lines = comparison_markdown(gather(label_results(as_frame(own), None))).splitlines()
+    head = "| dataset | encoding | held out | limits on the tree | λ | best objective |"
+    assert lines[2].startswith(head)
+    told = [tuple(line.split(" | ")[2:4]) for line in lines[4:8]]
+    assert {*told} == {(f"fold {n}", limit) for n in (1, 2) for limit in ("–", "depth: 1")}
+
+
 def test_it_is_written_between_its_marks_and_nowhere_else(tmp_path: Path) -> None:
     file = tmp_path / "benchmarks.md"
     write_between_marks(file, "tables", "| a |\n")

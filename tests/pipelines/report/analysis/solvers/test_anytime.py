@@ -20,8 +20,9 @@ LEAF = 0.5
 def instance(key: str, problem: int, objective: float, best: float, seconds: float) -> Instance:
     solver = key.split("/")[0]
     return Instance(
-        key, f"d{problem}", "onehot", "0.1", solver, "open", seconds, objective, 0.0, best, math.nan
-    )
+        key, f"d{problem}", "onehot", "", "", "0.1", solver, "open", seconds, 60.0, objective, 0.0,
+        best, 1.0, math.nan,
+    )  # fmt: skip
 
 
 def random_problems(seed: int) -> tuple[list[list[Instance]], dict[str, Trace]]:

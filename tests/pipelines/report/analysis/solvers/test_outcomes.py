@@ -16,9 +16,15 @@ import pytest
 from pipelines.report.analysis.solvers.outcomes import SHIFT, compare_outcomes, shifted_mean
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather, write_report_data
+from solver.trees.tree import Node, Tree
 from tests.helpers.report_rows import as_frame, path_row, run_row
 
 LIMIT = 60.0
+
+NUMBERS_TREE = Tree(
+    (Node((2,), 0, value=(1.0,), squared_error=Fraction(800)),), {}, (), outputs=("y",)
+).to_json()
+"""Without a split; the variance of the target is 400."""
 
 
 def row(
@@ -33,7 +39,7 @@ def row(
         "solver_label": solver, "status": status, "objective": objective, "seconds": seconds,
         "ok": not math.isnan(objective),
         "objective_exact": None if math.isnan(objective) else str(Fraction(str(objective))),
-        "splits": 1, "path": None,
+        "splits": 1, "path": None, "task": "classification", "tolerance": None,
         "limits": json.dumps({"seconds": LIMIT}), "exact": False,
         "extra": json.dumps({"claim": claim}) if claim else None,
     }  # fmt: skip
@@ -225,6 +231,63 @@ def test_a_search_without_an_answer_is_not_quick_where_no_limit_of_time_says_how
     (duel,) = outcomes.duels
     assert (duel.problems, duel.wins, duel.losses) == (3, 3, 0)
     assert duel.speed_up == pytest.approx(31 / 11)
+
+
+def test_a_search_without_an_answer_is_not_quick_where_others_were_given_longer() -> None:
+    rows = table(
+        row("branches", 0, "time_limit", 0.2, 1.0) | {"limits": '{"seconds":1.0}'},
+        row("branches", 1, "optimal", 0.2, 0.5) | {"limits": '{"seconds":1.0}'},
+        row("osdt", 0, "optimal", 0.2, 30.0),
+        row("osdt", 1, "optimal", 0.2, 0.5),
+        row("quantbnb", 0, "time_limit", 0.2, 60.5),
+        row("quantbnb", 1, "optimal", 0.2, 0.5),
+    )
+    outcomes = compare_outcomes(rows)
+    found = outcomes.table.set_index("solver")
+    seconds = {"branches": 60.5, "osdt": 30.0, "quantbnb": 60.5}
+    means = {name: shifted_mean([own, 0.5]) for name, own in seconds.items()}
+    assert found["seconds"].to_dict() == pytest.approx(means)
+    assert (found["above_best"] >= 1).all()
+    duels = {(d.first, d.second): d for d in outcomes.duels}
+    assert duels["branches", "osdt"].speed_up == pytest.approx(math.sqrt(31 / 61))
+
+
+def test_what_ends_without_a_claim_is_not_an_answer_and_not_quick() -> None:
+    finished = {"status": "finished", "own_seconds": 0.01}
+    rows = table(
+        row("dl85", 0, "heuristic", 0.2, 0.1, {"status": "optimal", "own_seconds": 0.0}),
+        row("dl85", 1, "heuristic", 0.2, 0.1, finished),
+        row("branches", 0, "optimal", 0.2, 1.0),
+        row("branches", 1, "optimal", 0.2, 1.0),
+    )
+    found = compare_outcomes(rows).table.set_index("solver")
+    # Its clock says 0 s for the first problem; the second one it did not solve.
+    assert found["seconds"].to_dict() == pytest.approx(
+        {"dl85": shifted_mean([0.0, LIMIT]), "branches": 1.0}
+    )
+
+
+def test_regression_is_apart_and_in_shares_of_the_variance() -> None:
+    """Mean squared errors are in the square of a unit: no mean of them and of shares says much."""
+    both = [
+        row("quantbnb", 0, "optimal", 0.2, 1.0) | {"encoding": "continuous"},
+        row("cart", 0, "heuristic", 0.3, 1.0) | {"encoding": "continuous"},
+    ]
+    numbers = [
+        one | {
+            "task": "regression", "tolerance": 1e-6, "problem": 1, "dataset": "n",
+            "objective": value, "objective_exact": str(Fraction(value)), "tree": NUMBERS_TREE,
+            "total_weight": 2, "solver": solver, "solver_label": solver, "key": f"{solver}/n",
+        }
+        for one, value, solver in (
+            (both[0], 100.0, "quantbnb"), (both[1], 150.0, "cart"), (both[1], 100.0 + 5e-7, "tao"),
+        )
+    ]  # fmt: skip
+    outcomes = compare_outcomes(table(*(b | {"tree": None} for b in both), *numbers))
+    found = outcomes.table.set_index(["kind", "solver"])["excess"]
+    assert found["continuous", "cart"] == pytest.approx(0.1)
+    assert found["continuous (regression)", "cart"] == pytest.approx(50 / 400)
+    assert found["continuous (regression)", "tao"] == 0
 
 
 def test_the_mean_of_nothing_is_not_a_number() -> None:
