@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -57,7 +58,7 @@ class SweepStatus:
     statuses: dict[str, int]  #: number of tasks by the status of their row
     uncertified: int  #: answered tasks without their certificate, or its file
     worst_gap: float | None  #: of done and unfinished tasks; of a λ-path over all its λ
-    seconds: float  #: search time of the rows of all tasks
+    seconds: float  #: search time of all tasks, that of unfinished searches included
     rate: float | None  #: tasks per second, if a driver is at work
     eta: float | None  #: estimated seconds to the end, if a driver is at work
     workers: int
@@ -111,7 +112,8 @@ def sweep_status(path: Place) -> SweepStatus:
         statuses=statuses,
         uncertified=_uncertified(folder, rows),
         worst_gap=max(gaps) if gaps else None,
-        seconds=float(pc.sum(rows["seconds"]).as_py() or 0.0),
+        seconds=float(pc.sum(rows["seconds"]).as_py() or 0.0)
+        + math.fsum(kept.seconds for kept, _ in searches),
         rate=numbers.get("rate"),
         eta=numbers.get("eta"),
         workers=int(numbers.get("workers", 0)),

@@ -36,6 +36,7 @@ def test_status_counts_what_is_done_failed_and_missing(
         found = sweep_status(store.folder.place)
     assert (found.total, found.done, found.failed, found.missing) == (24, 5, 1, 18)
     assert (found.unfinished, found.worst_gap) == (1, 0.25)
+    assert found.seconds == pytest.approx(sum(row["seconds"] for row in small_rows[:5]) + 1.0)
     assert found.sweep == "small"
     dead = sweep_status(tmp_path / "out")
     assert not dead.live
