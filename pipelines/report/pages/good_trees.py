@@ -200,8 +200,8 @@ def _sentences(known: Summary, full: SetInFull) -> list[str]:
         found.append(f"The best tree: {'; '.join(costs)}.")
     if known.n_trees > 1:
         found.append(
-            f"For {formatting.percent(known.ambiguity)} of the rows some good tree predicts another "
-            f"class than the best one (ambiguity); the one that differs most does so for "
+            f"For {formatting.percent(known.ambiguity)} of the rows some good tree predicts "
+            f"another class than the best one (ambiguity); the one that differs most does so for "
             f"{formatting.percent(known.discrepancy)} (discrepancy)."
             if known.ambiguity else "All good trees predict the same for every row."
         )  # fmt: skip
