@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from solver.branches.kernels import ao_star, stack_frame
 from solver.branches.kernels.leaf_or_stump import best_small
+from solver.branches.kernels.lp_dual_bounds import raise_duals
 from solver.branches.kernels.memo import look_for
 from solver.branches.kernels.state import (
     BLOCK,
+    DUE,
     FRAMES,
     ITERATIONS,
     LITERALS,
@@ -122,10 +124,14 @@ class ThresholdEngine(Engine):
             + ensure_compiled(fill_slots, self.memo.slots, self.memo.node_hash, 0)
             + ensure_compiled(look_for, self.space, 0, 0)
             + ensure_compiled(best_small, self.space, 0, 0, 0)
+            + (ensure_compiled(raise_duals, self.space) if self.params.row_duals else 0.0)
         )
 
     def step(self, iterations: int, target_cost: int) -> int:
-        return ao_star.step(self.space, iterations, target_cost)
+        outcome = ao_star.step(self.space, iterations, target_cost)
+        if self.params.row_duals and self.iterations >= self.program.status[DUE]:
+            raise_duals(self.space)
+        return outcome
 
     def reprice(self, cost_scale: CostScale, constraints: TreeConstraints) -> None:
         """Restart at another λ, with all bounds and trees of the searches before.

@@ -135,8 +135,8 @@ class Branches(Solver):
     def warm_up(cls) -> None:
         """Compile the kernels of both modes, and of proofs, on a problem of four rows."""
         problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
-        for mode in ("full", "paper"):
-            cls(mode=mode).solve(problem, Fraction(1, 20))
+        for options in ({"row_duals": True}, {"mode": "paper"}):
+            cls(**options).solve(problem, Fraction(1, 20))
         cls().certify(problem, [Claim(Fraction(1, 20), 0, 2)])
 
 

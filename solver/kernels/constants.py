@@ -16,5 +16,3 @@ ZERO, ONE = np.uint64(0), np.uint64(1)
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio: the multiplier of Fibonacci hashing."""
-SPLITMIX_1, SPLITMIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-"""The multipliers of splitmix64."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from solver.kernels.constants import GOLDEN, SPLITMIX_1, SPLITMIX_2, Ints, Words
+from solver.kernels.constants import GOLDEN, Ints, Words
 from solver.kernels.jit import helper, kernel
+
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def slots_for(entries: int, slots_each: int = 2) -> int:
@@ -16,8 +19,8 @@ def slots_for(entries: int, slots_each: int = 2) -> int:
 @helper
 def mixed(value: np.uint64) -> np.uint64:
     """Scramble a word (the finaliser of splitmix64)."""
-    value = (value ^ (value >> np.uint64(30))) * SPLITMIX_1
-    value = (value ^ (value >> np.uint64(27))) * SPLITMIX_2
+    value = (value ^ (value >> np.uint64(30))) * _FIRST
+    value = (value ^ (value >> np.uint64(27))) * _SECOND
     return value ^ (value >> np.uint64(31))
 
 
@@ -28,12 +31,18 @@ def folded(value: np.uint64, word: np.uint64) -> np.uint64:
     return value ^ (value >> np.uint64(29))
 
 
+@helper
+def free_slot(slots: NDArray[np.signedinteger], value: np.uint64) -> int:
+    """The first slot that is free, −1, from that of a hash on."""
+    last = len(slots) - 1
+    slot = np.int64(value & np.uint64(last))
+    while slots[slot] >= 0:
+        slot = (slot + 1) & last
+    return int(slot)
+
+
 @kernel
 def fill_slots(slots: Ints, hashes: Words, entries: int) -> None:
     """Enter the numbers of the first entries into slots that are all free, −1."""
-    last = len(slots) - 1
     for entry in range(entries):
-        slot = np.int64(hashes[entry] & np.uint64(last))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & last
-        slots[slot] = entry
+        slots[free_slot(slots, hashes[entry])] = entry

@@ -12,7 +12,7 @@ import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from numba.core import compiler, typed_passes
+from numba.core import compiler, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
@@ -21,7 +21,13 @@ from numba.core.registry import CPUDispatcher
 from solver.kernels.records import Record
 
 
-class _HelperCode(JITCodeLibrary):
+class _Code(JITCodeLibrary):
+    def _optimize_functions(self, module: Any) -> None:
+        """Leave single functions as they are: they are optimised where all come together."""
+        module.data_layout = self._codegen._data_layout
+
+
+class _HelperCode(_Code):
     """The LLVM code of one helper, neither optimised with its callees nor compiled."""
 
     def finalize(self) -> None:
@@ -29,7 +35,7 @@ class _HelperCode(JITCodeLibrary):
         self._finalized = True
 
 
-class _KernelCode(JITCodeLibrary):
+class _KernelCode(_Code):
     """The code of a kernel and of all its helpers, optimised together."""
 
     def _optimize_final_module(self) -> None:
@@ -100,6 +106,53 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
+_NEEDLESS = (
+    untyped_passes.WithLifting,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.DeadBranchPrune,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.InlineInlinables,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
+    typed_passes.DumpParforDiagnostics,
+)
+"""Passes for what kernels do without, such as closures and expressions of whole arrays."""
+
+
+_signatures: dict[Any, Any] = {}
+
+
+@contextlib.contextmanager
+def _known_functions(typing: Any) -> Iterator[None]:
+    """Look an operator or a builtin up once for the same types.
+
+    At each use numba tries one definition after the other.
+    """
+    if "resolve_function_type" in vars(typing):  # a helper of what is being compiled
+        yield
+        return
+    look_up = typing.resolve_function_type
+
+    def resolve(function: Any, arguments: Any, keywords: Any) -> Any:
+        name = getattr(function, "typing_key", function)
+        if getattr(name, "__module__", "") not in ("_operator", "builtins") or keywords:
+            return look_up(function, arguments, keywords)
+        key = function, arguments
+        if key not in _signatures:
+            _signatures[key] = look_up(function, arguments, keywords)
+        return _signatures[key]
+
+    typing.resolve_function_type = resolve
+    try:
+        yield
+    finally:
+        del typing.resolve_function_type
+
+
 def _pipeline(lowering: Any) -> Any:
     """numba's pipeline with another pass in the place of the one that makes machine code."""
 
@@ -109,13 +162,16 @@ def _pipeline(lowering: Any) -> Any:
             passes.passes = [
                 (lowering if each is typed_passes.NativeLowering else each, why)
                 for each, why in passes.passes
+                if each not in _NEEDLESS
             ]
             passes._finalized = False
             passes.finalize()
             return [passes]
 
         def _compile_core(self) -> Any:  # one thread at a time: numba holds a lock
-            with _rare_collections():
+            # numba looks for new definitions whenever it handles an array. There are none.
+            self.state.targetctx.refresh = lambda: None
+            with _rare_collections(), _known_functions(self.state.typingctx):
                 return super()._compile_core()  # type: ignore[no-untyped-call]
 
     return Pipeline

@@ -7,7 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from solver.kernels.constants import GOLDEN, ONE, SPLITMIX_1, SPLITMIX_2, ZERO, Ints, Words
+from solver.kernels.constants import GOLDEN, ONE, ZERO, Ints, Words
+from solver.kernels.hashing import mixed
 from solver.kernels.jit import helper, kernel, trailing_zeros
 from solver.kernels.records import by_reference
 from solver.problem.problem import Problem
@@ -131,9 +132,7 @@ def _scrambled(count: int, stream: int) -> Words:
     with np.errstate(over="ignore"):
         word = np.arange(1, count + 1, dtype=np.uint64) + np.uint64(stream << 40)
         word *= GOLDEN
-        word = (word ^ (word >> np.uint64(30))) * SPLITMIX_1
-        word = (word ^ (word >> np.uint64(27))) * SPLITMIX_2
-        return np.asarray(word ^ (word >> np.uint64(31)))
+        return np.asarray(mixed.py_func(word))  # type: ignore[attr-defined]
 
 
 @helper

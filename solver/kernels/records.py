@@ -19,7 +19,6 @@ from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate
 
 Cls = TypeVar("Cls", bound=type)
-Place = tuple[int, ...]
 
 _WORD = ir.IntType(64)
 _typeof: Any = numba.extending.typeof_impl
@@ -98,17 +97,7 @@ def _load_field(context: Any, builder: Any, record: Any, pointer: Any, name: str
     if not isinstance(kind, types.Array):
         value = builder.load(_address(builder, pointer, word, model.get_data_type()))
         return model.from_data(builder, value)
-    struct = model.get_value_type()
-    array = ir.Constant(struct, ir.Undefined)
-    for field in ("meminfo", "parent"):
-        place = model.get_field_position(field)
-        array = builder.insert_value(array, ir.Constant(struct.elements[place], None), place)
-    itemsize = ir.Constant(_WORD, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    array = builder.insert_value(array, itemsize, model.get_field_position("itemsize"))
-    for i, (places, llvm) in enumerate(_parts(model, kind)):
-        part = builder.load(_address(builder, pointer, word + i, llvm))
-        array = builder.insert_value(array, part, places)
-    return array
+    return builder.load(_address(builder, pointer, word, model.get_value_type()))
 
 
 @numba.extending.unbox(Record)
@@ -127,16 +116,14 @@ def _fill_block(record: Record, value: Any, c: Any, block: Any) -> Any:
             inside = c.builder.gep(block, [ir.Constant(_WORD, word)], inbounds=True)
             failed = c.builder.or_(failed, _fill_block(kind, member, c, inside))
             continue
-        native = c.unbox(kind, member)
-        failed = c.builder.or_(failed, native.is_error)
-        model = c.context.data_model_manager[kind]
         if isinstance(kind, types.Array):
-            for j, (places, llvm) in enumerate(_parts(model, kind)):
-                part = c.builder.extract_value(native.value, places)
-                c.builder.store(part, _address(c.builder, block, word + j, llvm))
+            place = _address(c.builder, block, word, cgutils.int8_t)
+            wrong = cgutils.is_not_null(c.builder, c.pyapi.numba_array_adaptor(member, place))
         else:
-            data = model.as_data(c.builder, native.value)
+            native, model = c.unbox(kind, member), c.context.data_model_manager[kind]
+            wrong, data = native.is_error, model.as_data(c.builder, native.value)
             c.builder.store(data, _address(c.builder, block, word, data.type))
+        failed = c.builder.or_(failed, wrong)
     return failed
 
 
@@ -144,21 +131,9 @@ def _words(kind: Any) -> int:
     """Words that a field takes."""
     if isinstance(kind, Record):
         return kind.words
-    return 2 + 2 * kind.ndim if isinstance(kind, types.Array) else 1
+    return 5 + 2 * kind.ndim if isinstance(kind, types.Array) else 1
 
 
 def _address(builder: Any, pointer: Any, word: int, kind: Any) -> Any:
     at = builder.gep(pointer, [ir.Constant(_WORD, word)], inbounds=True)
     return builder.bitcast(at, ir.PointerType(kind))
-
-
-def _parts(model: Any, kind: Any) -> list[tuple[Place, Any]]:
-    """Place in numba's array structure, and type, of what a record keeps of an array."""
-    place = model.get_field_position
-    parts: list[tuple[Place, Any]] = [
-        ((place("nitems"),), _WORD),
-        ((place("data"),), model.get_value_type().elements[place("data")]),
-    ]
-    for axis in range(kind.ndim):
-        parts += [((place("shape"), axis), _WORD), ((place("strides"), axis), _WORD)]
-    return parts

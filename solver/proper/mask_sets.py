@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import GOLDEN, ZERO, Ints, Words
-from solver.kernels.hashing import folded
+from solver.kernels.hashing import folded, free_slot, slots_for
 from solver.kernels.jit import helper, kernel
 from solver.kernels.records import by_reference
 
@@ -33,15 +33,13 @@ class MaskSet(NamedTuple):
 
 def new_set(words: int, room: int) -> MaskSet:
     """An empty set with room for some masks."""
-    slots = 1 << max(4, (2 * room - 1).bit_length())
-    return MaskSet(
-        np.zeros((room, words), np.uint64), np.full(slots, -1, np.int32), np.zeros(1, np.int64)
-    )
+    slots = np.full(slots_for(room), -1, np.int32)
+    return MaskSet(np.zeros((room, words), np.uint64), slots, np.zeros(1, np.int64))
 
 
 def set_bytes(words: int, room: int) -> int:
     """Memory of a set."""
-    return room * words * 8 + 4 * (1 << max(4, (2 * room - 1).bit_length()))
+    return room * words * 8 + 4 * slots_for(room)
 
 
 @helper
@@ -79,10 +77,6 @@ def insert(members: MaskSet, mask: Words) -> bool:
 @kernel
 def rehash(members: MaskSet, used: int) -> None:
     """Enter the first masks into the slots, which are free."""
-    top = len(members.slots) - 1
     for place in range(used):
-        slot = np.int64(hash_of(members.masks[place]) & np.uint64(top))
-        while members.slots[slot] >= 0:
-            slot = (slot + 1) & top
-        members.slots[slot] = place
+        members.slots[free_slot(members.slots, hash_of(members.masks[place]))] = place
     members.used[0] = used

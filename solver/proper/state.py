@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints, Words
+from solver.kernels.hashing import slots_for
 from solver.kernels.records import by_reference
 from solver.proper.mask_sets import MaskSet, new_set, set_bytes
 
@@ -222,11 +223,6 @@ def levels_bytes(number: int, room: int, words: int, planes: int, splits: int) -
     """Memory of the large arrays, of all trees, and of the hash table."""
     trees = number * 32 * splits * splits
     return room * (number * (8 * words + 8 * planes + 16) + 8) + trees + 4 * slots_for(room)
-
-
-def slots_for(room: int) -> int:
-    """Slots that keep a hash table at most half full."""
-    return 1 << max(4, (2 * room - 1).bit_length())
 
 
 def new_scratch(room: int, words: int, planes: int) -> Scratch:

@@ -19,7 +19,7 @@ from solver.branches.kernels.bounds import (
     supported,
 )
 from solver.branches.kernels.expand import expand
-from solver.branches.kernels.lp_dual_bounds import forget_duals, note_work, raise_duals
+from solver.branches.kernels.lp_dual_bounds import forget_duals, note_work
 from solver.branches.kernels.memo import add, branch_hash, feature_of, find, same_branch, same_hash
 from solver.branches.kernels.row_bitsets import child_key, collect_child, lay_rows
 from solver.branches.kernels.similar_support import share_bound
@@ -384,7 +384,8 @@ def init_root(s: Space) -> None:
 def step(s: Space, budget: int, target_cost: int) -> int:
     """Open at most ``budget`` frames; return RUNNING, PROVEN, or FULL when an array must grow.
 
-    At λ = 0 it stops at a tree that costs ``target_cost`` or less; otherwise that is −1.
+    It stops early when :func:`raise_duals` is due. At λ = 0 it stops at a tree that costs
+    ``target_cost`` or less; otherwise that is −1.
     """
     end, root = s.memo.used[ITERATIONS] + budget, s.stack.head[0, stack_frame.NODE]
     last = s.params.budgets - 1
@@ -402,7 +403,7 @@ def step(s: Space, budget: int, target_cost: int) -> int:
             if d > 0 and is_better(s, d):
                 lift(s, d)
             if s.params.row_duals and s.memo.used[ITERATIONS] >= s.program.status[DUE]:
-                raise_duals(s)
+                return RUNNING
             continue
         if not has_room(s, d):
             return FULL

@@ -11,7 +11,27 @@ import numpy as np
 
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.row_bitsets import add_weights, columns_at
-from solver.branches.kernels.state import BLOCK, MOST_KEPT_COLUMNS, Scratch, Space
+from solver.branches.kernels.state import (
+    BLOCK,
+    ERRORS,
+    FLOOR,
+    KEPT,
+    LOW,
+    MOST,
+    MOST_KEPT_COLUMNS,
+    N00,
+    N01,
+    N10,
+    N11,
+    NEXT,
+    SECOND,
+    SPARE,
+    STUMPS,
+    VALUE,
+    WEIGHT,
+    Scratch,
+    Space,
+)
 from solver.kernels.constants import ZERO
 from solver.kernels.jit import helper
 from solver.kernels.simd import (
@@ -25,24 +45,6 @@ from solver.kernels.simd import (
     lanes_sub,
 )
 from solver.objective.exact_objective import INFINITE
-
-# Rows of ``scratch.work``, BLOCK numbers each. A constant distance between the rows lets the
-# compiler prove that they do not overlap, and so use vector instructions.
-N11 = 0  # weight of one class in the cells f = 1, g = 1; 1, 0; 0, 1; 0, 0
-N10 = 1 * BLOCK
-N01 = 2 * BLOCK
-N00 = 3 * BLOCK
-WEIGHT = 4 * BLOCK  # weight of the four cells
-MOST = 8 * BLOCK  # of their largest class
-NEXT = 12 * BLOCK  # of their second largest class
-LOW = 16 * BLOCK  # bounds on their subtrees
-VALUE = 20 * BLOCK  # bounds on the children f = 1, f = 0, g = 1, g = 0
-STUMPS = 24 * BLOCK  # their single splits
-FLOOR = 28 * BLOCK  # unavoidable errors of the child in hand
-SPARE = 29 * BLOCK
-ERRORS = 30 * BLOCK  # of the four cells
-SECOND = 34 * BLOCK  # least errors of the four cells after one more split
-KEPT = 12 * BLOCK  # numbers from WEIGHT on that are kept of a pair of columns
 
 
 @helper

@@ -33,7 +33,7 @@ from solver.branches.kernels.state import (
     Space,
 )
 from solver.kernels.constants import ONE, ZERO, Words
-from solver.kernels.jit import helper, trailing_zeros
+from solver.kernels.jit import helper, kernel, trailing_zeros
 from solver.kernels.simd import sum_marked
 from solver.objective.exact_objective import INFINITE
 
@@ -452,12 +452,12 @@ def note_work(s: Space, d: int) -> None:
     s.program.status[SEARCH] += n * n * (n_words + 2)
 
 
-@helper
+@kernel
 def raise_duals(s: Space) -> None:
     """Improve the root's duals, and with them all bounds of the frames.
 
-    It is done again whenever the iterations have doubled, and may take half of all
-    work, whatever comes of it.
+    It is done again whenever the iterations have doubled, and may take half of all work, whatever
+    comes of it. It is a kernel of its own, which most searches need not compile.
     """
     good = improve_duals(s, s.program.status[SEARCH])
     s.program.status[DUE] = INFINITE if good else 2 * s.memo.used[ITERATIONS]

@@ -6,6 +6,7 @@ import numpy as np
 
 from solver.branches.kernels.state import LITERALS, NODES, SMALL, Space
 from solver.kernels.constants import GOLDEN, ONE, ZERO
+from solver.kernels.hashing import free_slot
 from solver.kernels.jit import helper, kernel
 from solver.kernels.packed_rows import Table
 from solver.objective.exact_objective import INFINITE
@@ -114,11 +115,7 @@ def add(s: Space, n_rows: int, depth: int, value: np.uint64) -> int:
     """Make a node of a branch that is not known; its bounds are for the caller to set."""
     node = s.memo.used[NODES]
     s.memo.used[NODES] += 1
-    last = len(s.memo.slots) - 1
-    slot = np.int64(value & np.uint64(last))
-    while s.memo.slots[slot] >= 0:
-        slot = (slot + 1) & last
-    s.memo.slots[slot] = node
+    s.memo.slots[free_slot(s.memo.slots, value)] = node
     s.memo.node_hash[node] = value
     s.memo.node_rows[node] = n_rows
     start = s.memo.used[LITERALS]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from solver.branches.kernels import stack_frame
 from solver.kernels.constants import Ints, Words
+from solver.kernels.hashing import slots_for
 from solver.kernels.packed_rows import Table
 from solver.kernels.records import by_reference
 from solver.kernels.simd import LANES
@@ -261,7 +262,20 @@ MOST_KEPT_COLUMNS = 512
 """Columns of a frame up to which the counts of all pairs are kept for a second pass."""
 BLOCK = LANES
 """Columns that are counted at a time."""
-WORK_ROWS = 38
+
+# Rows of ``Scratch.work``, BLOCK numbers each. A constant distance between the rows lets the
+# compiler prove that they do not overlap, and so use vector instructions.
+N11, N10, N01, N00 = range(0, 4 * BLOCK, BLOCK)
+"""Weight of one class in the cells f = 1, g = 1; 1, 0; 0, 1; 0, 0."""
+WEIGHT, MOST, NEXT, LOW, ERRORS, SECOND = range(4 * BLOCK, 28 * BLOCK, 4 * BLOCK)
+"""Of the four cells: weight; that of their largest class and of the second largest; bounds on
+their subtrees; errors; least errors after one more split."""
+VALUE, STUMPS = range(28 * BLOCK, 36 * BLOCK, 4 * BLOCK)
+"""Bounds on the children f = 1, f = 0, g = 1, g = 0, and on their single splits."""
+FLOOR, SPARE = range(36 * BLOCK, 38 * BLOCK, BLOCK)
+"""Unavoidable errors of the child in hand; what is in hand."""
+KEPT = LOW - WEIGHT
+"""Numbers from WEIGHT on that are kept of a pair of columns."""
 
 
 def new_memo(budgets: int) -> Memo:
@@ -336,7 +350,7 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         minority=np.zeros(words, np.uint64),
         rows=np.zeros(n_rows, ints),
         literals=np.zeros(len(table.values) + 1, ints),
-        groups=np.zeros((5, 1 << (2 * n_rows - 1).bit_length()), ints),
+        groups=np.zeros((5, slots_for(n_rows)), ints),
         singles=np.zeros((n_classes, columns + BLOCK), ints),
         totals=np.zeros(n_classes, ints),
         counts=np.zeros(n_classes, ints),
@@ -350,11 +364,11 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         allowed=np.zeros(len(table.values) - 1, ints),
         duplicate=np.zeros(len(table.values) - 1, ints),
         single_errors=np.zeros((2, columns + BLOCK), ints),
-        kept=np.zeros(12 * BLOCK * kept_blocks if params.pairs and arity == 2 else 0, ints),
+        kept=np.zeros(KEPT * kept_blocks if params.pairs and arity == 2 else 0, ints),
         floors_by_code=np.zeros((2, columns + BLOCK), ints),
         pair_lower=np.zeros(values + BLOCK, ints),
         stump=np.zeros(values + BLOCK, ints),
-        work=np.zeros(WORK_ROWS * BLOCK, ints),
+        work=np.zeros(SPARE + BLOCK, ints),
         joint=np.zeros((arity, n_classes, columns + BLOCK) if pairs else (1, 1, 1), ints),
         cells=np.zeros((arity, arity, n_classes) if pairs else (1, 1, 1), ints),
         cell=np.zeros((3, arity, arity) if pairs else (1, 1, 1), ints),
