@@ -40,7 +40,7 @@ LAYERS = (
     "sweep.events",
     "sweep.rows",
     "sweep.store",
-    "sweep.transfer",
+    "sweep.state_transfer",
     "sweep.worker",
     "sweep.clusters",
     "sweep.graph",

@@ -46,12 +46,12 @@ imports what data name."""
 
 MAY_IMPORT = {
     "solver/external/base.py",  # the package that an adapter names
-    "solver/external/child.py",  # the adapter that its parent names
+    "solver/external/child_script.py",  # the adapter that its parent names
 }
 """Modules that import by name. No name comes from data."""
 
 MAY_START = {
-    "solver/external/process.py",  # this Python, with our own script
+    "solver/external/child_process.py",  # this Python, with our own script
     "sweep/plan/software_versions.py",  # git, with fixed words
     "sweep/clusters/slurm_cluster.py",  # squeue and scancel, with numbers of jobs
     "pipelines/background/detached.py",  # this Python, with our own command

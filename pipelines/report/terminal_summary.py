@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.report.analysis.comparison import rank
+from pipelines.report.analysis.rankings import rank
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data import formatting

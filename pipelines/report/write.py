@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines.report.analysis.ablations import ablation_table, find_ablations
-from pipelines.report.analysis.comparison import add_excess, compare, proof_times, rank
 from pipelines.report.analysis.contradictions import find_disagreements
 from pipelines.report.analysis.good_trees import (
     column_table,
@@ -19,6 +18,7 @@ from pipelines.report.analysis.good_trees import (
     set_table,
 )
 from pipelines.report.analysis.lambda_paths import make_paths
+from pipelines.report.analysis.rankings import add_excess, compare, proof_times, rank
 from pipelines.report.analysis.recommendations import recommend
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import family_table, find_families

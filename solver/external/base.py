@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from solver.base import NO_OPTIONS, Solver
 from solver.errors import UnsupportedError
-from solver.external.job import TIMED_OUT, Job, Splits
-from solver.external.job import Answer as Answer
-from solver.external.process import Outcome, PeerError, run
+from solver.external.child_process import Outcome, PeerError, run
+from solver.external.job_messages import TIMED_OUT, Job, Splits
+from solver.external.job_messages import Answer as Answer
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import objective

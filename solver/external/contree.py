@@ -10,7 +10,7 @@ import numpy as np
 
 from solver.base import Capabilities
 from solver.external.base import ExternalSolver, version_of
-from solver.external.job import FINISHED, TIMED_OUT, Answer, Job, Splits
+from solver.external.job_messages import FINISHED, TIMED_OUT, Answer, Job, Splits
 
 
 class Contree(ExternalSolver):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from solver.base import Capabilities
 from solver.external.base import ExternalSolver, version_of
-from solver.external.job import FINISHED, TIMED_OUT, Answer, Job, Splits
+from solver.external.job_messages import FINISHED, TIMED_OUT, Answer, Job, Splits
 from solver.options import Option
 
 

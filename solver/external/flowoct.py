@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.base import Capabilities
-from solver.external.job import Splits
+from solver.external.job_messages import Splits
 from solver.external.mip import MixedIntegerSolver, Program, ancestors
 
 

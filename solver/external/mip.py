@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solver.external.base import ExternalSolver, version_of
-from solver.external.job import FINISHED, TIMED_OUT, Answer, Job, Splits
+from solver.external.job_messages import FINISHED, TIMED_OUT, Answer, Job, Splits
 
 _OPTIMAL, _LIMIT = 0, 1  # the status codes of scipy.optimize.milp
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solver.base import Capabilities
 from solver.branches import Branches
 from solver.external.base import ExternalSolver, version_of
-from solver.external.job import FINISHED, TIMED_OUT, Answer, Job, Splits
+from solver.external.job_messages import FINISHED, TIMED_OUT, Answer, Job, Splits
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option

@@ -34,8 +34,8 @@ from sweep.plan.plan import Node, Plan, Task
 from sweep.rows import result_rows
 from sweep.rows.result_rows import Checkpoint, Finished, Provenance, as_finished, checkpoint_of
 from sweep.rows.shard_rows import of_shard
+from sweep.state_transfer.driver_side import Transfer, Transfers
 from sweep.store.store import Store
-from sweep.transfer.driver_side import Transfer, Transfers
 from sweep.worker import dask_steps
 from sweep.worker.batch_iterator import REST
 from sweep.worker.checkpointing import WANTED

@@ -17,8 +17,8 @@ from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
+from sweep.state_transfer.worker_side import STATE_FILES
 from sweep.store.search_state_format import State, TooLargeError, read_state, size_of, write_state
-from sweep.transfer.worker_side import STATE_FILES
 from sweep.worker.exit_reasons import GUARDED
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import exchange

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from solver.base import Capabilities
 from solver.external.base import ExternalSolver
-from solver.external.job import FINISHED, Answer, Job
+from solver.external.job_messages import FINISHED, Answer, Job
 
 
 class FakePeer(ExternalSolver):

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipelines.report.analysis.comparison import above_least, encoding_facts
 from pipelines.report.analysis.lambda_paths import LambdaPath, complete
 from pipelines.report.analysis.path_trees import PathTree
+from pipelines.report.analysis.rankings import above_least, encoding_facts
 from pipelines.report.data import formatting
 from pipelines.report.data.columnar_tables import lam_ranks
 from pipelines.report.data.metrics import (
@@ -376,7 +376,7 @@ def recommend(
     ----------
     paths : sequence of LambdaPath
     comparison : DataFrame
-        From :func:`pipelines.report.analysis.comparison.compare`.
+        From :func:`pipelines.report.analysis.rankings.compare`.
     missing : int
         Number of tasks without a run.
     impossible : sequence of str

@@ -30,8 +30,8 @@ def profile_chart(
     encodings: tuple[str, ...],
 ) -> Figure:
     """Two profiles: the share of runs proven within a time, and the share of runs this close to the
-    best objective, from :func:`pipelines.report.analysis.comparison.proof_times` and
-    :func:`pipelines.report.analysis.comparison.add_excess`."""
+    best objective, from :func:`pipelines.report.analysis.rankings.proof_times` and
+    :func:`pipelines.report.analysis.rankings.add_excess`."""
     figure = new_figure(10, 3.6)
     left, right = figure.subplots(1, 2)
     dashes = encoding_dashes(encodings)

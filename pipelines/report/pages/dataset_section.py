@@ -10,8 +10,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from pipelines.report.analysis.ablations import execution_of, extra_of
-from pipelines.report.analysis.comparison import encoding_facts
 from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.analysis.rankings import encoding_facts
 from pipelines.report.analysis.report_data import MOST_POINTS, ReportData
 from pipelines.report.charts.ablations import trace_chart
 from pipelines.report.charts.lambda_paths import exact_chart
@@ -53,7 +53,7 @@ def dataset_section(
     figures: Figures,
 ) -> dict[str, Any]:
     """The section of a dataset, given the card of its recommendation and what
-    :func:`pipelines.report.analysis.comparison.rank` gives by dataset, encoding and solver."""
+    :func:`pipelines.report.analysis.rankings.rank` gives by dataset, encoding and solver."""
     results = report.results
     paths = [path for path in report.paths if path.dataset == name]
     rows = results.rows.loc[results.rows["dataset"] == name, _ABOUT]

@@ -11,7 +11,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from pipelines.report.analysis.comparison import proof_times, rank
+from pipelines.report.analysis.rankings import proof_times, rank
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.charts.performance_profile import profile_chart
 from pipelines.report.charts.report_folder import MOST_LINES, Figures

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from pipelines.report.analysis.comparison import add_excess, rank
 from pipelines.report.analysis.contradictions import find_disagreements
 from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.analysis.path_trees import signature
+from pipelines.report.analysis.rankings import add_excess, rank
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.scaling import find_scalings
 from pipelines.report.charts.overview import overview_panels

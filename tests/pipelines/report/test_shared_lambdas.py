@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipelines.report.analysis import lambda_paths
-from pipelines.report.analysis.comparison import rank
+from pipelines.report.analysis.rankings import rank
 from pipelines.report.data.results import Results, label_results, load_results
 from pipelines.report.write import gather
 from sweep.spec.spec import parse_spec

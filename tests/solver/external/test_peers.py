@@ -15,11 +15,11 @@ from solver.catalogue import EXTERNAL
 from solver.errors import UnsupportedError
 from solver.external.base import CLAIM_SLACK, ExternalSolver
 from solver.external.binoct import BinOct
+from solver.external.child_process import Outcome
 from solver.external.flowoct import FlowOct
-from solver.external.job import Answer, Job
+from solver.external.job_messages import Answer, Job
 from solver.external.mip import MixedIntegerSolver
 from solver.external.oct import Oct
-from solver.external.process import Outcome
 from solver.external.streed import Streed
 from solver.monitor import Monitor
 from tests.helpers.solutions import check_limits

@@ -1,4 +1,4 @@
-"""Tests of what a check finds in a store: paths.py and certificates.py of sweep/verify."""
+"""Tests of what a check finds in a store: lambda_paths.py and certificates.py of sweep/verify."""
 
 from __future__ import annotations
 

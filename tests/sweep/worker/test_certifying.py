@@ -21,7 +21,7 @@ from sweep.rows.path_progress import parse_solves
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_of
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec
-from sweep.transfer.worker_side import WorkerFiles
+from sweep.state_transfer.worker_side import WorkerFiles
 from sweep.worker import checkpointing, tasks, worker_process
 from sweep.worker.run_settings import Run
 

@@ -20,10 +20,10 @@ from solver.problem.problem import Problem
 from solver.search_shards import Shard
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell, Checkpoint
+from sweep.state_transfer import worker_side
+from sweep.state_transfer.driver_side import Transfer, Transfers
+from sweep.state_transfer.worker_side import WorkerFiles
 from sweep.store.search_state_format import read_state, write_state
-from sweep.transfer import worker_side
-from sweep.transfer.driver_side import Transfer, Transfers
-from sweep.transfer.worker_side import WorkerFiles
 from sweep.worker import checkpointing
 from sweep.worker.checkpointing import Keeper, Pace
 from sweep.worker.run_settings import Run

@@ -25,8 +25,8 @@ from sweep.plan.plan import make_plan
 from sweep.rows import result_rows, schema
 from sweep.rows.result_rows import Cell, Checkpoint, Provenance
 from sweep.spec.spec import parse_spec
+from sweep.state_transfer.worker_side import WorkerFiles
 from sweep.store.search_state_format import write_state
-from sweep.transfer.worker_side import WorkerFiles
 from sweep.worker import checkpointing, tasks, worker_process
 from sweep.worker.run_settings import Run
 

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import bdtr  # scipy.stats takes half a second to import
 
-from pipelines.report.analysis.comparison import units_of
+from pipelines.report.analysis.rankings import units_of
 from pipelines.report.data.columnar_tables import groups, labelled
 from pipelines.report.data.exact_paths import at_breakpoints
 from pipelines.report.data.formatting import is_number
@@ -25,7 +25,7 @@ from pipelines.report.data.metrics import REGRESSION
 from pipelines.report.data.stored_tables import decompress
 from solver.catalogue import EXTERNAL
 from solver.external.base import CLAIM_SLACK
-from solver.external.job import FINISHED
+from solver.external.job_messages import FINISHED
 from solver.solution import Status
 from sweep.plan.task_keys import allowed_trees
 

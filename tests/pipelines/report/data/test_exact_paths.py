@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.report.analysis.comparison import add_excess, compare, rank
 from pipelines.report.analysis.contradictions import find_disagreements
 from pipelines.report.analysis.lambda_paths import LambdaPath, make_paths
+from pipelines.report.analysis.rankings import add_excess, compare, rank
 from pipelines.report.data import formatting
 from pipelines.report.data.exact_paths import ExactPath, at_breakpoints, at_grid, read_exact_paths
 from pipelines.report.data.results import Results, label_results, load_results

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from distributed import Client
 
 from solver.errors import one_line
-from sweep.transfer import worker_side
+from sweep.state_transfer import worker_side
 
 _Item = TypeVar("_Item")
 

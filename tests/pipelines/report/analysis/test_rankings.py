@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pipelines.report.analysis.comparison import (
+from pipelines.report.analysis.lambda_paths import make_paths
+from pipelines.report.analysis.rankings import (
     add_excess,
     compare,
     encoding_facts,
     proof_times,
     rank,
 )
-from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.data.results import label_results
 from tests.helpers.report_rows import as_frame, as_plan, failed, run_row, sweep_rows
 

@@ -14,9 +14,9 @@ import pytest
 
 from solver import Limits, Problem, Status
 from solver.errors import ClaimError, UnsupportedError
-from solver.external import process
+from solver.external import child_process
 from solver.external.base import MOST_ROWS, ExternalSolver
-from solver.external.process import PeerError
+from solver.external.child_process import PeerError
 from solver.monitor import Monitor
 from tests.helpers import fake_peers
 from tests.helpers.fake_peers import NONSENSE
@@ -26,7 +26,11 @@ LAM = Fraction(1, 100)
 
 
 def children() -> list[psutil.Process]:
-    return [p for p in psutil.Process().children(recursive=True) if "child.py" in str(p.cmdline())]
+    return [
+        p
+        for p in psutil.Process().children(recursive=True)
+        if "child_script.py" in str(p.cmdline())
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +53,7 @@ def test_noise_on_both_outputs_is_no_answer() -> None:
 
 
 def test_one_that_ignores_its_limit_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "GRACE", 0.1)
+    monkeypatch.setattr(child_process, "GRACE", 0.1)
     found = fake_peers.Endless().solve(PROBLEM, LAM, Limits(seconds=0.2))
     assert (found.status, found.splits) == (Status.TIME_LIMIT, 0)
     assert "it did not keep its limit of 0.2 s" in found.extra["claim"]["note"]
@@ -109,7 +113,7 @@ def test_too_many_repeated_rows_are_refused() -> None:
 def test_the_child_dies_with_its_parent() -> None:
     code = (
         "from tests.helpers.fake_peers import Endless\n"
-        "from tests.solver.external.test_process import PROBLEM, LAM\n"
+        "from tests.solver.external.test_child_process import PROBLEM, LAM\n"
         "Endless().solve(PROBLEM, LAM)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
@@ -128,9 +132,9 @@ def test_open_files_are_closed() -> None:
     # In a process of its own: here the remains of other tests may close files at any moment.
     code = """
 import gc, os
-from solver.external.process import PeerError
+from solver.external.child_process import PeerError
 from tests.helpers import fake_peers
-from tests.solver.external.test_process import PROBLEM, LAM
+from tests.solver.external.test_child_process import PROBLEM, LAM
 
 def solve(kind):
     try:

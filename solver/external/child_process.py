@@ -19,10 +19,10 @@ from typing import Any
 import psutil
 
 from solver.errors import one_line
-from solver.external.job import Answer, AnswerError, Job
+from solver.external.job_messages import Answer, AnswerError, Job
 from solver.solution import Status
 
-CHILD = Path(__file__).with_name("child.py")
+CHILD = Path(__file__).with_name("child_script.py")
 
 GRACE = 2.0
 """Seconds beyond its limit after which a search is killed: solvers look at their clocks seldom."""
