@@ -61,7 +61,8 @@ def to_timbertrek(trees: Iterable[Tree], total_weight: int, lam: Fraction) -> di
         ``trie``, the features along all paths with the numbers of the trees at their ends;
         ``featureMap``, the column, condition and short name of each feature; ``treeMap``, for each
         number a tree, its objective and its accuracy. The first child is where the condition
-        holds, ``+`` the second class.
+        holds, ``+`` the second class. TreeFARMS writes such files as well; it prices leaves, so its
+        objectives are λ more.
 
     Raises
     ------

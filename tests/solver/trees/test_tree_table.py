@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import pytest
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from solver import Problem, rashomon_set
 from solver.errors import UnsupportedError
@@ -96,6 +99,114 @@ def test_timbertrek_has_the_trees_and_their_rows(encoding: str) -> None:
     for number, (node, *_) in shown["treeMap"].items():
         paths = {path for path, some in at.items() if int(number) in some}
         assert paths == {*leaves(node)}
+
+
+Number = Annotated[str, Field(pattern=r"^\d+$")]
+"""Its scripts read features and trees as whole numbers; a space would stand for two of them."""
+
+Share = Annotated[float, Field(ge=0)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TreeEnd(Strict):
+    f: Literal["_"]
+    t: int
+
+
+class RuleNode(Strict):
+    f: Number
+    c: Annotated[list[RuleNode | TreeEnd], Field(min_length=1)]
+
+
+class Trie(Strict):
+    f: Literal["root"]
+    c: list[RuleNode]
+
+
+class LeafNode(Strict):
+    f: tuple[Literal["+", "-"], int, int]
+
+    @model_validator(mode="after")
+    def check(self) -> LeafNode:
+        assert 0 <= self.f[2] <= self.f[1]
+        return self
+
+
+class SplitNode(Strict):
+    f: tuple[Number, int, Literal[-1]]
+    c: tuple[SplitNode | LeafNode, SplitNode | LeafNode]
+
+    @model_validator(mode="after")
+    def check(self) -> SplitNode:
+        assert self.f[1] == sum(child.f[1] for child in self.c)
+        return self
+
+
+class DecisionPaths(Strict):
+    """TimberTrek's ``HierarchyJSON`` (src/components/TimberTypes.ts), and what its scripts need."""
+
+    trie: Trie
+    featureMap: dict[Number, tuple[str, str, str]]  # noqa: N815
+    treeMap: dict[Number, tuple[SplitNode, Share, Share]]  # noqa: N815
+
+
+def right_of(node: SplitNode | LeafNode) -> int:
+    """The rows that a tree gets right."""
+    return node.f[2] if isinstance(node, LeafNode) else sum(map(right_of, node.c))
+
+
+@pytest.mark.parametrize("encoding", ["thresholds", "onehot", "quantiles"])
+def test_timbertrek_reads_the_file(encoding: str) -> None:
+    text = json.dumps(good(encoding).to_timbertrek(200))
+    shown = DecisionPaths.model_validate_json(text)
+    features = {*shown.featureMap}
+    for number, (node, objective, accuracy) in shown.treeMap.items():
+        splits, pending = 0, [node]
+        while pending:
+            split = pending.pop()
+            assert split.f[0] in features
+            splits += 1
+            pending += [child for child in split.c if isinstance(child, SplitNode)]
+        assert accuracy == pytest.approx(right_of(node) / len(FRAME), abs=1e-5)
+        assert objective == pytest.approx(1 - accuracy + 0.05 * splits, abs=2e-5)
+        assert int(number) in range(1, len(shown.treeMap) + 1)
+    ended = ends(json.loads(text)["trie"])
+    assert set().union(*ended.values()) == {*map(int, shown.treeMap)}
+    assert {feature for path in ended for feature in path} == features
+
+
+def test_trees_are_those_that_treefarms_writes(shared_data: Path) -> None:
+    """One of the 1,422 trees in TimberTrek's data/compas-rules-mul_0.05-reg_0.01.json.
+
+    TreeFARMS prices leaves, so its objective is λ more.
+    """
+    frame = pd.read_parquet(shared_data / "binary" / "compas-binary.parquet")
+    codes, target = frame.iloc[:, :-1].to_numpy(), frame.iloc[:, -1].to_numpy()
+    found = rashomon_set(Problem.from_codes(codes, target), "0.01", "0.05")
+    wanted = [
+        {"f": ["2", 6907, -1], "c": [
+            {"f": ["+", 1348, 758]},
+            {"f": ["11", 5559, -1], "c": [{"f": ["+", 2037, 1326]}, {"f": ["-", 3522, 2410]}]},
+        ]},
+        round(0.37936 - 0.01, 5), 0.65064,
+    ]  # fmt: skip
+    some = islice(found.trees(root="x2", order="splits"), 20)
+    shown = to_timbertrek(some, found.problem.total_weight, found.lam)
+    numbers = {number: column[1:] for number, (column, *_) in shown["featureMap"].items()}
+    trees = shown["treeMap"].values()
+    assert wanted in [[renumbered(node, numbers), *others] for node, *others in trees]
+
+
+def renumbered(node: dict[str, Any], numbers: dict[str, str]) -> dict[str, Any]:
+    """A tree of TimberTrek with other numbers of its features."""
+    if "c" not in node:
+        return node
+    feature, *counts = node["f"]
+    children = [renumbered(child, numbers) for child in node["c"]]
+    return {"f": [numbers[feature], *counts], "c": children}
 
 
 def test_what_timbertrek_cannot_show_is_refused() -> None:
