@@ -414,9 +414,10 @@ def trees_within(
     budget: Fraction,
     *,
     depth: int | None = None,
+    splits: int | None = None,
     min_leaf_size: int = 1,
 ) -> list[GoodTree]:
-    """All trees with ``errors + price·splits ≤ budget``.
+    """All trees with ``errors + price·splits ≤ budget``, of ``splits`` splits at most.
 
     A split has at least two children with weight, and none of them weighs less than
     ``min_leaf_size``. A leaf counts once, however its classes tie; children without rows are
@@ -457,7 +458,8 @@ def trees_within(
             for others in together(parts[1:], left - tree.errors - price * tree.splits, levels):
                 yield (tree, *others)
 
-    return list(grow(tuple(range(len(codes))), budget, depth))
+    trees = grow(tuple(range(len(codes))), budget, depth)
+    return [tree for tree in trees if splits is None or tree.splits <= splits]
 
 
 def count_within(

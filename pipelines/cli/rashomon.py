@@ -35,19 +35,27 @@ class Wish(NamedTuple):
     without: tuple[str, ...]
     root: str | None
     max_columns: int | None
+    monotone: tuple[tuple[str, str], ...]
 
     def __bool__(self) -> bool:
-        return self != Wish((), None, None)
+        return self != Wish((), None, None, ())
 
     def grant(self, found: RashomonSet) -> Tree | None:
         """The best good tree of this kind; None if there is none."""
-        return found.best(without=self.without, root=self.root, max_columns=self.max_columns)
+        labels = {str(label): label for label in found.problem.classes}
+        return found.best(
+            without=self.without,
+            root=self.root,
+            max_columns=self.max_columns,
+            monotone={column: labels.get(name, name) for column, name in self.monotone},
+        )
 
     def __str__(self) -> str:
         parts = [f"without {name}" for name in self.without]
         parts += [f"with {self.root} at the root"] if self.root is not None else []
         if self.max_columns is not None:
             parts.append(f"of at most {count(self.max_columns, 'column')}")
+        parts += [f"that predicts {label} no less as {name} grows" for name, label in self.monotone]
         return " and ".join(parts)
 
     def show(self, found: RashomonSet, tree: Tree | None) -> str:
@@ -68,10 +76,11 @@ class Wish(NamedTuple):
     def to_dict(self, found: RashomonSet, tree: Tree | None) -> dict[str, Any]:
         """The wish, and the tree if there is one."""
         if tree is None:
-            return {**self._asdict(), "tree": None}
+            return {**self._asdict(), "monotone": dict(self.monotone), "tree": None}
         cost = found.objective_of(tree)
         return {
             **self._asdict(),
+            "monotone": dict(self.monotone),
             "objective": float(cost),
             "objective_exact": str(cost),
             "tree": tree.to_dict(),
@@ -108,6 +117,10 @@ class Wish(NamedTuple):
     "--max-columns", type=click.IntRange(min=0), metavar="N",
     help="Show the best one that reads at most N columns.",
 )  # fmt: skip
+@click.option(
+    "--monotone", multiple=True, nargs=2, metavar="NAME CLASS",
+    help="Show the best one whose prediction of this class never falls as the column grows.",
+)  # fmt: skip
 def rashomon(
     data: str,
     lam: str,
@@ -119,6 +132,7 @@ def rashomon(
     without: tuple[str, ...],
     root: str | None,
     max_columns: int | None,
+    monotone: tuple[tuple[str, str], ...],
     **given: Any,
 ) -> ExitCode:
     """Count all trees that are nearly as good as the best one, and the features that they use.
@@ -137,6 +151,10 @@ def rashomon(
         raise InputError(
             "good trees are counted by a search of their own; leave out --solver and --option"
         )
+    names = [name for name, _ in monotone]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"--monotone: {name} is named twice")
     with remedies_as_options():
         request = settle(make_request(data, lam, given))
     if save is not None:
@@ -150,7 +168,7 @@ def rashomon(
                 return ExitCode.INTERRUPTED
             raise
     about = describe_problem(data, problem)
-    wish = Wish(without, root, max_columns)
+    wish = Wish(without, root, max_columns, monotone)
     granted = wish.grant(found) if wish else None
     written = 0 if save is None else save_set(found, save, trees, about)
     if as_json:

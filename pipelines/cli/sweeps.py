@@ -121,6 +121,9 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
     if found.uncertified:
         lacking = f"{count(found.uncertified, 'answer')} without the one asked for"
         lines.append(("certificates", f"{lacking}; treesweep verify says why"))
+    if found.cut_short:
+        sets = count(found.cut_short, "set")
+        lines.append(("good trees", f"{sets} of a smaller tolerance: a limit ended the search"))
     if found.worst_gap is not None:
         lines.append(("worst gap", at_least(found.worst_gap, 4)))
     lines.append(("search", show_seconds(found.seconds)))

@@ -9,11 +9,13 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
+
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.graph import EDGES, EXPANDED_NODES, Graph
-from solver.rashomon.subproblems import Space
+from solver.rashomon.kernels.graph import EDGES, EXPANDED_NODES, Graph
+from solver.rashomon.kernels.subproblems import Space
 from solver.trees.tree import Shape
 
 Pair = tuple[int, int]
@@ -70,10 +72,19 @@ class GoodTrees:
             self._cells[node] = dict(zip(zip(costs, splits, strict=True), numbers, strict=True))
         return self._cells[node]
 
+    def points_of(self, node: int) -> Ints:
+        """The rows of the problem that are in a node."""
+        bits = self._space.memo.sets[node].view(np.uint8)
+        return np.flatnonzero(np.unpackbits(bits, bitorder="little"))
+
+    def class_of(self, node: int) -> int:
+        """The majority class of a node, the first one in a tie."""
+        return int(self._problem.counts[self.points_of(node)].sum(axis=0).argmax())
+
     def _rest(self, pair: Pair, taken: Pair) -> Pair:
         return pair[0] - taken[0], pair[1] - taken[1]
 
-    def _below(self, pair: Pair) -> Pair:
+    def below(self, pair: Pair) -> Pair:
         """What is left to the children of a split."""
         return pair[0] - int(self._space.split), pair[1] - 1
 
@@ -90,25 +101,30 @@ class GoodTrees:
             )
         return self._ways[key]
 
+    def ways(self, nodes: tuple[int, ...], pair: Pair) -> Iterator[tuple[Pair, Pair]]:
+        """What the first of some nodes may take of a cost and splits, and what the others have
+        left."""
+        if len(nodes) == 1:
+            if pair in self.cells_of(nodes[0]):
+                yield pair, (0, 0)
+            return
+        for taken in self.cells_of(nodes[0]):
+            rest = self._rest(pair, taken)
+            if rest[0] >= 0 and rest[1] >= 0 and self._number(nodes[1:], rest):
+                yield taken, rest
+
     def shapes(
         self,
         roots: Collection[int] | None = None,
         first: Callable[[Pair], int] = lambda pair: 0,
-    ) -> Iterator[Shape]:
-        """All trees, or those with one of these features at the root.
+    ) -> Iterator[tuple[Pair, Shape]]:
+        """All trees with their costs and splits, or those with one of these features at the root.
 
         Those come first whose cost and splits ``first`` gives the least number, of these the best.
         """
         for pair in sorted(self.cells_of(0), key=first):
-            yield from self._of_node(0, pair, roots)
-
-    def cost(self, shape: Shape, node: int = 0) -> int:
-        """What a tree of a node costs."""
-        if not isinstance(shape, tuple):
-            return int(self._space.memo.leaf[node])
-        split = next(s for s in self.splits_of(node) if s.feature == shape[0])
-        below = zip(shape[1], split.children, strict=True)
-        return int(self._space.split) + sum(self.cost(s, c) for s, c in below if c is not None)
+            for shape in self._of_node(0, pair, roots):
+                yield pair, shape
 
     def _of_node(
         self, node: int, pair: Pair, features: Collection[int] | None = None
@@ -122,7 +138,7 @@ class GoodTrees:
             if features is not None and split.feature not in features:
                 continue
             nodes = tuple(c for c in split.children if c is not None)
-            for shapes in self._of_nodes(nodes, self._below(pair)):
+            for shapes in self._of_nodes(nodes, self.below(pair)):
                 yield _shape(split, shapes)
 
     def _of_nodes(self, nodes: tuple[int, ...], pair: Pair) -> Iterator[tuple[Shape, ...]]:
@@ -133,12 +149,10 @@ class GoodTrees:
             for shape in self._of_node(nodes[0], pair):
                 yield (shape,)
             return
-        for taken in self.cells_of(nodes[0]):
-            rest = self._rest(pair, taken)
-            if rest[0] >= 0 and rest[1] >= 0 and self._number(nodes[1:], rest):
-                for shape in self._of_node(nodes[0], taken):
-                    for others in self._of_nodes(nodes[1:], rest):
-                        yield (shape, *others)
+        for taken, rest in self.ways(nodes, pair):
+            for shape in self._of_node(nodes[0], taken):
+                for others in self._of_nodes(nodes[1:], rest):
+                    yield (shape, *others)
 
     def draw(self, chance: random.Random) -> Shape:
         """A tree, each equally likely."""
@@ -150,7 +164,7 @@ class GoodTrees:
     def _draw_node(self, node: int, pair: Pair, chance: random.Random) -> Shape:
         if pair[1] == 0:
             return -1
-        below, at = self._below(pair), chance.randrange(self.cells_of(node)[pair])
+        below, at = self.below(pair), chance.randrange(self.cells_of(node)[pair])
         for split in self.splits_of(node):
             nodes = tuple(c for c in split.children if c is not None)
             at -= self.copies[split.feature] * self._number(nodes, below)
@@ -178,7 +192,7 @@ class GoodTrees:
         found: dict[int, dict[Pair, int]] = {}
         for split in self.splits_of(0):
             nodes, copies = tuple(c for c in split.children if c is not None), self.copies
-            numbers = {pair: self._number(nodes, self._below(pair)) for pair in self.cells_of(0)}
+            numbers = {pair: self._number(nodes, self.below(pair)) for pair in self.cells_of(0)}
             found[split.feature] = {p: copies[split.feature] * n for p, n in numbers.items() if n}
         return found
 

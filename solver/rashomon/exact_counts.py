@@ -10,9 +10,9 @@ import numpy as np
 
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, Ints, Words
-from solver.rashomon.counting import CELLS, LEFT, WANTED, Cells, count_trees, make_cells
-from solver.rashomon.graph import EXPANDED_NODES, Graph
-from solver.rashomon.subproblems import Space
+from solver.rashomon.kernels.counting import CELLS, LEFT, WANTED, Cells, count_trees, make_cells
+from solver.rashomon.kernels.graph import EXPANDED_NODES, Graph
+from solver.rashomon.kernels.subproblems import Space
 
 _WORD_BITS = 64
 _PRIME_BITS = 31

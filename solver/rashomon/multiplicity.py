@@ -19,11 +19,14 @@ from solver.features.to_pandas import as_frame
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.enumerate_trees import GoodTrees, Split
-from solver.rashomon.graph import EXPANDED_NODES, Graph
-from solver.rashomon.subproblems import Space
+from solver.rashomon.kernels.graph import EXPANDED_NODES, Graph
+from solver.rashomon.kernels.subproblems import Space
 
 Ways = Mapping[int, int]
-"""A cost, and in how many ways it comes about."""
+"""A size, and in how many ways it comes about.
+
+A size is a cost. Under a limit on splits it is a multiple of the cost, and below that the splits.
+"""
 
 
 class Multiplicity(NamedTuple):
@@ -49,15 +52,34 @@ class Predictions:
     def __init__(self, problem: Problem, space: Space, graph: Graph, trees: GoodTrees) -> None:
         self._problem, self._space, self._graph, self._trees = problem, space, graph, trees
         self._order: list[int] = graph.order[: graph.used[EXPANDED_NODES]].tolist()
-        self._budget, self._price = int(graph.budget[0]), int(space.split)
-        self._costs: dict[int, dict[int, int]] = {}
+        self._most_splits = int(space.most_splits)
+        limited = self._most_splits < len(problem.codes)
+        self._scale = len(problem.codes) if limited else 1
+        self._price = self._size(int(space.split), 1)
+        self._sizes: dict[int, dict[int, int]] = {}
+
+    def _size(self, cost: int, splits: int) -> int:
+        return cost * self._scale + (splits if self._scale > 1 else 0)
+
+    def _highest(self, cost: int) -> int:
+        """The largest size of a cost."""
+        return (cost + 1) * self._scale - 1
+
+    def _fits(self, size: int) -> bool:
+        """Whether a tree has as few splits as a good one; 0 are counted without a limit."""
+        return size % self._scale <= self._most_splits
+
+    @property
+    def _most(self) -> int:
+        """The largest size of a good tree."""
+        return self._highest(int(self._graph.budget[0]))
 
     @cached_property
     def of_points(self) -> NDArray[np.object_]:
         """How many trees predict each class for each row of the problem: (rows, classes)."""
         table = np.zeros((len(self._problem.codes), self._problem.n_classes), dtype=object)
         for node, number in self._ends(None):
-            table[self._points(node), self._class_of(node)] += number
+            table[self._trees.points_of(node), self._trees.class_of(node)] += number
         return table
 
     def of_rows(self, frame: pd.DataFrame) -> NDArray[np.object_]:
@@ -81,7 +103,7 @@ class Predictions:
     def _of_codes(self, codes: Sequence[int]) -> NDArray[np.object_]:
         counts = np.zeros(self._problem.n_classes, dtype=object)
         for node, number in self._ends(codes):
-            counts[self._class_of(node)] += number
+            counts[self._trees.class_of(node)] += number
         return counts
 
     def multiplicity(self, classes: Ints) -> Multiplicity:
@@ -98,24 +120,25 @@ class Predictions:
     def _most_disagreement(
         self, node: int, classes: Ints, weights: Ints, best: Mapping[int, Mapping[int, int]]
     ) -> dict[int, int]:
-        """By the cost of a node's trees, the largest weight of rows that one predicts otherwise."""
-        leaf, highest = int(self._space.memo.leaf[node]), int(self._graph.budget[node])
+        """By the size of a node's trees, the largest weight of rows that one predicts otherwise."""
+        leaf = self._size(int(self._space.memo.leaf[node]), 0)
+        highest = self._highest(int(self._graph.budget[node]))
         found: dict[int, int] = {}
         if leaf <= highest:
-            points = self._points(node)
-            found[leaf] = int(weights[points[classes[points] != self._class_of(node)]].sum())
+            points = self._trees.points_of(node)
+            found[leaf] = int(weights[points[classes[points] != self._trees.class_of(node)]].sum())
         for split in self._trees.splits_of(node):
             below = {self._price: 0}
             for child in _nodes(split):
                 joined: dict[int, int] = {}
-                for cost, weight in below.items():
+                for size, weight in below.items():
                     for more, others in best[child].items():
-                        if cost + more <= highest:
-                            value = max(joined.get(cost + more, 0), weight + others)
-                            joined[cost + more] = value
+                        if size + more <= highest and self._fits(size + more):
+                            value = max(joined.get(size + more, 0), weight + others)
+                            joined[size + more] = value
                 below = joined
-            for cost, weight in below.items():
-                found[cost] = max(found.get(cost, 0), weight)
+            for size, weight in below.items():
+                found[size] = max(found.get(size, 0), weight)
         return found
 
     def _ends(self, codes: Sequence[int] | None) -> Iterator[tuple[int, int]]:
@@ -132,53 +155,50 @@ class Predictions:
             ways = outside.pop(node, None)
             if ways is None:
                 continue
-            leaf = int(self._space.memo.leaf[node])
-            number = sum(n for cost, n in ways.items() if cost + leaf <= self._budget)
+            leaf = self._size(int(self._space.memo.leaf[node]), 0)
+            number = sum(n for size, n in ways.items() if size + leaf <= self._most)
             for split in self._trees.splits_of(node):
                 copies = self._trees.copies[split.feature]
-                begun = {cost + self._price: copies * n for cost, n in ways.items()}
+                begun = {
+                    size + self._price: copies * n
+                    for size, n in ways.items() if self._fits(size + self._price)
+                }  # fmt: skip
                 taken = _nodes(split) if codes is None else _taken(split, codes)
                 for child in taken:
                     others = [other for other in _nodes(split) if other != child]
                     into = outside.setdefault(child, {})
-                    spare = self._budget - min(self._costs_of(child))
-                    for cost, n in self._joined(begun, others, spare).items():
-                        into[cost] = into.get(cost, 0) + n
+                    spare = self._most - min(self._sizes_of(child))
+                    for size, n in self._joined(begun, others, spare).items():
+                        into[size] = into.get(size, 0) + n
                 if not taken:  # no row of the problem is there: the leaf predicts as its parent
-                    number += sum(self._joined(begun, _nodes(split), self._budget).values())
+                    number += sum(self._joined(begun, _nodes(split), self._most).values())
             if number:
                 yield node, number
 
     def _joined(self, ways: Ways, nodes: Sequence[int], highest: int) -> Ways:
-        """Ways together with the trees of some nodes, up to a cost."""
-        spare = highest - sum(min(self._costs_of(node)) for node in nodes)
+        """Ways together with the trees of some nodes, up to a size."""
+        spare = highest - sum(min(self._sizes_of(node)) for node in nodes)
         for node in nodes:
-            spare += min(self._costs_of(node))
+            spare += min(self._sizes_of(node))
             joined: dict[int, int] = {}
-            for cost, number in ways.items():
-                for more, trees in self._costs_of(node).items():
-                    if cost + more > spare:
+            for size, number in ways.items():
+                for more, trees in self._sizes_of(node).items():
+                    if size + more > spare:
                         break
-                    joined[cost + more] = joined.get(cost + more, 0) + number * trees
+                    if self._fits(size + more):
+                        joined[size + more] = joined.get(size + more, 0) + number * trees
             ways = joined
         return ways
 
-    def _costs_of(self, node: int) -> dict[int, int]:
-        """How many trees of a node have which cost, the cheapest first."""
-        if node not in self._costs:
+    def _sizes_of(self, node: int) -> dict[int, int]:
+        """How many trees of a node have which size, the cheapest first."""
+        if node not in self._sizes:
             found: dict[int, int] = {}
-            for (cost, _), number in self._trees.cells_of(node).items():
-                found[cost] = found.get(cost, 0) + number
-            self._costs[node] = found
-        return self._costs[node]
-
-    def _points(self, node: int) -> Ints:
-        bits = self._space.memo.sets[node].view(np.uint8)
-        return np.flatnonzero(np.unpackbits(bits, bitorder="little"))
-
-    def _class_of(self, node: int) -> int:
-        """The majority class, the first one in a tie."""
-        return int(self._problem.counts[self._points(node)].sum(axis=0).argmax())
+            for pair, number in self._trees.cells_of(node).items():
+                size = self._size(*pair)
+                found[size] = found.get(size, 0) + number
+            self._sizes[node] = found
+        return self._sizes[node]
 
 
 def _nodes(split: Split) -> list[int]:

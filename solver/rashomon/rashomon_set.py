@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
@@ -13,29 +13,23 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from solver.argument_checks import check_arguments
-from solver.branches.solver import Branches
-from solver.errors import ClaimError, InputError, UnsupportedError
+from solver.errors import ClaimError, InputError
 from solver.kernels.constants import Ints
-from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import as_lambda, objective
 from solver.problem.problem import Problem
 from solver.rashomon.enumerate_trees import GoodTrees
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.graph import EDGES, EXPANDED_NODES
+from solver.rashomon.kernels.graph import EDGES, EXPANDED_NODES
 from solver.rashomon.multiplicity import Multiplicity, Predictions
-from solver.rashomon.search import LimitError, Prices, Search
+from solver.rashomon.search import Prices
 from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
-from solver.rashomon.tree_filters import Wishes
-from solver.solution import Solution, Status, share_of
+from solver.rashomon.tree_filters import Wish, Wishes
+from solver.solution import Status, share_of
 from solver.trees.tree import Tree
 from solver.trees.tree_table import to_timbertrek, tree_table
 
 UNITS = ("relative", "objective", "lam")
-
-SHARES = (Fraction(0), Fraction(1, 8), Fraction(1, 4), Fraction(1, 2))
-"""The shares of a tolerance whose sets are found first, so that a limit leaves one of them."""
 
 ORDERS = ("objective", "splits", "errors")
 """Which good trees are first."""
@@ -166,22 +160,20 @@ class RashomonSet:
         optimum: Fraction,
         stored: StoredGraph,
         seconds: float,
+        most_splits: int | None = None,
     ) -> RashomonSet:
-        """The set whose :attr:`graph` was stored.
+        """The set whose :attr:`graph` was stored, and the limit on the splits of its trees.
 
         Raises InputError if it is no graph of this problem.
         """
-        prices, monitor = Prices.of(question.lam, problem.total_weight), Monitor()
-        budget = int(question.most(optimum) * prices.error * problem.total_weight)
-        space, graph = restored(problem, prices.error, prices.split, budget, stored)
-        counts = ExactCounts(space, graph, copies(problem), lambda: None)
-        return cls(problem, question, optimum, counts, seconds, monitor)
+        counts = counted_trees(problem, question, optimum, stored, most_splits, lambda: None)
+        return cls(problem, question, optimum, counts, seconds, Monitor())
 
     @property
     def complete(self) -> bool:
         """Whether all good trees that were asked for are there; else :attr:`n_trees` is the number
         of those that are certain."""
-        return self.status is Status.OPTIMAL
+        return self.within == self.asked
 
     @property
     def graph(self) -> StoredGraph:
@@ -251,11 +243,13 @@ class RashomonSet:
         *,
         without: Collection[str] = (),
         root: str | None = None,
+        monotone: Mapping[str, Any] | None = None,
         order: Literal["objective", "splits", "errors"] = "objective",
     ) -> Iterator[Tree]:
         """The good trees one after the other, the best first.
 
-        Of features that separate all rows alike, trees use the first that they may.
+        Of features that separate all rows alike, trees use the first that they may; monotone trees
+        use each.
 
         Parameters
         ----------
@@ -263,6 +257,9 @@ class RashomonSet:
             Columns or features that no tree may use.
         root : str, optional
             The column or feature that each tree asks first.
+        monotone : mapping, optional
+            For a column the label of a class: its prediction never falls as the column grows. See
+            the notes.
         order : {"objective", "splits", "errors"}
             Which trees are first: the best, the smallest or the most accurate ones. Those that are
             equal in it are ordered by their objectives.
@@ -270,19 +267,30 @@ class RashomonSet:
         Raises
         ------
         InputError
-            If a name is unknown.
+            If a name is unknown. Of monotone trees also if whether there is another one is not
+            decided after two million pairs of subtrees.
+        UnsupportedError
+            If a column of ``monotone`` has no order.
+
+        Notes
+        -----
+        For a monotone tree two rows are compared if they differ in the column only, and if each of
+        their values is one that training rows have, or lies between the same thresholds as one. If
+        the tree predicts the class for the row with the smaller value, it does so for the other
+        row. A missing value is smaller than all others.
         """
         if order not in ORDERS:
             raise InputError(f"order = {order!r} is none of {', '.join(ORDERS)}")
         first = {"objective": lambda _: 0, "splits": lambda pair: pair[1],
                  "errors": lambda pair: self._size(*pair)[0]}[order]  # fmt: skip
-        return map(self.problem.grow, self._wishes.trees(_names(without), root, first))
+        return map(self.problem.grow, self._wishes.trees(_wish(without, root, monotone), first))
 
     def best(
         self,
         *,
         without: Collection[str] = (),
         root: str | None = None,
+        monotone: Mapping[str, Any] | None = None,
         max_columns: int | None = None,
     ) -> Tree | None:
         """The best of :meth:`trees` that reads at most N columns; None if no good tree does.
@@ -290,11 +298,12 @@ class RashomonSet:
         Raises
         ------
         InputError
-            If a name is unknown, or ``max_columns`` is negative.
+            If a name is unknown, ``max_columns`` is negative, or for monotone trees as in
+            :meth:`trees`.
         """
         if max_columns is not None and not _is_count(max_columns):
             raise InputError(f"max_columns = {max_columns!r} must be 0 or more")
-        shape = self._wishes.best(_names(without), root, max_columns)
+        shape = self._wishes.best(_wish(without, root, monotone), max_columns)
         return None if shape is None else self.problem.grow(shape)
 
     def sample(self, n: int, seed: int = 0) -> list[Tree]:
@@ -348,7 +357,7 @@ class RashomonSet:
     @cached_property
     def multiplicity(self) -> Multiplicity:
         """How far good trees disagree with the best one on the rows of the problem."""
-        codes, best = self.problem.codes, next(self._trees.shapes())
+        codes, (_, best) = self.problem.codes, next(self._trees.shapes())
         classes = np.zeros(len(codes), np.int64)
         pending = [(best, np.arange(len(codes)))]
         while pending:
@@ -447,11 +456,15 @@ class RashomonSet:
         )
 
 
-def _names(given: Collection[str]) -> Collection[str]:
-    """Names, of which a single one may be given as it is."""
-    if not isinstance(given, Collection):
-        raise InputError(f"without = {given!r} must name columns or features, e.g. ['age']")
-    return [given] if isinstance(given, str) else given
+def _wish(without: Collection[str], root: str | None, monotone: Mapping[str, Any] | None) -> Wish:
+    """A wish; of names a single one may be given as it is."""
+    if not isinstance(without, Collection):
+        raise InputError(f"without = {without!r} must name columns or features, e.g. ['age']")
+    if not isinstance(monotone, Mapping | None):
+        raise InputError(
+            f"monotone = {monotone!r} must give a class for each column, e.g. {{'age': 'ill'}}"
+        )
+    return Wish([without] if isinstance(without, str) else without, root, monotone or {})
 
 
 def _is_count(value: object) -> bool:
@@ -464,136 +477,22 @@ def _records(shares: pd.DataFrame) -> list[dict[str, Any]]:
     return [dict(zip(shares.columns, row, strict=True)) for row in filled.to_numpy().tolist()]
 
 
-ENDLESS = "at λ = 0 good trees may have any size; give a limit on depth"
-"""Why there is no set at λ = 0 without such a limit."""
-
-
-def check_support(task: str, ordered: bool, limits: Limits) -> None:
-    """Raise UnsupportedError if good trees of such a problem cannot be counted."""
-    if task == "regression":
-        raise UnsupportedError("good trees are counted for classification, not for regression")
-    if ordered:
-        raise UnsupportedError(
-            "good trees are counted for binary and categorical features; encode numbers with "
-            "'thresholds', 'quantiles' or 'mdlp'"
-        )
-    if limits.splits is not None:
-        raise UnsupportedError(
-            "good trees are not counted under a limit on splits; limit the depth"
-        )
-
-
-def rashomon_set(
-    problem: Problem,
-    lam_min: Any,
-    within: Any = "0.05",
-    unit: str = "relative",
-    *,
-    limits: Limits | None = None,
-    monitor: Monitor | None = None,
-    optimum: Solution | None = None,
-    anytime: bool = False,
-) -> RashomonSet:
-    """Find all trees that are nearly as good as the best one.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of classification, with binary or categorical features.
-    lam_min : str, int, float or Fraction
-        λ, the price of a split.
-    within : str, int, float or Fraction
-        How much worse than the optimum a good tree may be.
-    unit : {"relative", "objective", "lam"}
-        What ``within`` is: a share of the optimal objective, a difference of objectives, or so many
-        λ.
-    limits : Limits, optional
-        Of seconds, bytes, nodes (subproblems), depth and the size of leaves.
-    monitor : Monitor, optional
-        Asked between slices whether to stop, and told how far the search is, without its state.
-    optimum : Solution, optional
-        An optimal tree at this λ and under these limits, if it is known; else it is searched for.
-        Its seconds count towards the limit.
-    anytime : bool
-        What a limit of seconds, bytes or nodes does. By default it is an error. With ``anytime``
-        smaller tolerances are searched first, 0, an eighth, a quarter and half of ``within``, and
-        the set is that of the largest one whose search has ended: all its trees are certain. See
-        :attr:`RashomonSet.status`. It is an error if not even all optimal trees were found.
-
-    Raises
-    ------
-    InputError
-        If an argument is wrong, or a limit is reached before all good trees are found.
-    UnsupportedError
-        For regression, ordered features, and a limit on splits.
-
-    Examples
-    --------
-    >>> import treesweep
-    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
-    >>> good = treesweep.rashomon_set(problem, "0.05", within="0.1")
-    >>> print(treesweep.export_text(next(iter(good.trees()))))
-    x0 = 0: 0 (2 rows)
-    x0 = 1
-    |   x1 = 0: 0 (1 row)
-    |   x1 = 1: 1 (1 row)
-    """
-    check_arguments(problem, limits, monitor)
-    question, limits = Question.of(lam_min, within, unit), limits or Limits()
-    given = getattr(optimum, "status", None), getattr(optimum, "lam", None)
-    if optimum is not None and given != (Status.OPTIMAL, question.lam):
-        raise InputError(f"optimum must be an optimal solution at λ = {question.lam}; leave it out")
-    monitor = monitor or Monitor()
-    check_support(problem.task, bool(problem.ordered), limits)
-    if problem.weight_error:
-        raise InputError(
-            "the weights have too many digits to count good trees exactly; write them with fewer"
-        )
-    if question.lam == 0 and limits.depth is None:
-        raise InputError(ENDLESS)
-    best = optimum or _optimum(problem, question.lam, limits, monitor)
-    search = Search(problem, question.lam, limits, monitor, best)
-    kept: tuple[Question, StoredGraph] | None = None
-    try:
-        for share in SHARES if anytime else ():
-            smaller = question._replace(within=question.within * share)
-            search.expand(smaller.most(best.objective))
-            kept = smaller, stored_graph(search.graph)
-        search.expand(question.most(best.objective))
-        counts = ExactCounts(search.space, search.graph, copies(problem), search.check_limits)
-    except LimitError as error:
-        if kept is None:
-            raise
-        found = RashomonSet.of_graph(problem, kept[0], best.objective, kept[1], search.seconds)
-        found.status, found.asked = error.status, question.within
-        return found
-    return RashomonSet(problem, question, best.objective, counts, search.seconds, monitor)
-
-
-def warm_up() -> None:
-    """Compile all kernels, or load what was compiled before."""
-    rashomon_set(Problem.from_codes([(0,), (1,)], [0, 1]), "0.1")
-
-
-def _optimum(problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> Solution:
-    """One optimal tree.
-
-    Raises
-    ------
-    LimitError
-        If a limit is reached before it is proven.
-    """
-    found = Branches().solve(problem, lam, limits, monitor=replace(monitor, peers=None))
-    if found.status is not Status.OPTIMAL:
-        raise LimitError(
-            found.status,
-            f"the optimum is not proven: the search ended with {found.status}; raise the limit, or "
-            "take a larger λ or a limit on depth",
-        )
-    return found
-
-
 def copies(problem: Problem) -> Ints:
     """How many features of the table each feature of the problem stands for."""
     merged = list(problem.preparation.duplicate.values())
     return np.array([1 + merged.count(test.name) for test in problem.tests], np.int64)
+
+
+def counted_trees(
+    problem: Problem,
+    question: Question,
+    optimum: Fraction,
+    stored: StoredGraph,
+    most_splits: int | None,
+    check: Callable[[], None],
+) -> ExactCounts:
+    """The trees of a graph."""
+    prices = Prices.of(question.lam, problem.total_weight)
+    budget = prices.budget(question.most(optimum))
+    space, graph = restored(problem, prices.error, prices.split, budget, stored, most_splits)
+    return ExactCounts(space, graph, copies(problem), check)

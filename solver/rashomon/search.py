@@ -18,9 +18,9 @@ from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.weights import least_weight
 from solver.problem.problem import Problem
-from solver.rashomon.counting import count_trees, make_cells
-from solver.rashomon.graph import SIZE, Graph, enter_root, expand_graph, make_graph
-from solver.rashomon.subproblems import (
+from solver.rashomon.kernels.counting import count_trees, make_cells
+from solver.rashomon.kernels.graph import SIZE, Graph, enter_root, expand_graph, make_graph
+from solver.rashomon.kernels.subproblems import (
     EXPANDED,
     NO_LIMIT,
     NODES,
@@ -67,6 +67,10 @@ class Prices(NamedTuple):
             )
         return prices
 
+    def budget(self, most: Fraction) -> int:
+        """The most that a tree with an objective of ``most`` or less costs."""
+        return int(most * self.error * self.total_weight)
+
 
 class Search:
     """The search for all good trees of a problem.
@@ -80,11 +84,19 @@ class Search:
     monitor : Monitor
         Asked between slices whether to stop, and told how far the search is.
     best : Solution
-        An optimal tree; the limit of seconds holds for its search and this one together.
+        An optimal tree.
+    seconds : float
+        What was spent before; the limit of seconds holds for all together.
     """
 
     def __init__(
-        self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor, best: Solution
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        monitor: Monitor,
+        best: Solution,
+        seconds: float,
     ) -> None:
         prices = Prices.of(lam, problem.total_weight)
         self.problem, self.prices, self.monitor, self.best = problem, prices, monitor, best
@@ -101,7 +113,7 @@ class Search:
         left = NO_LIMIT if limits.depth is None else limits.depth
         self._root = left
         self._compile()
-        self._began = time.perf_counter() - best.seconds
+        self._began = time.perf_counter() - seconds
         self._told = self._began
 
     def _levels(self, most: int) -> int:
@@ -127,7 +139,7 @@ class Search:
 
         What an earlier call has proven of subproblems is used again.
         """
-        budget = int(most * self.prices.error * self.problem.total_weight)
+        budget = self.prices.budget(most)
         self.space = self.space._replace(frames=make_frames(self._levels(budget), self.problem))
         if self.space.used[NODES]:
             self.graph = self._new_graph()
@@ -147,7 +159,7 @@ class Search:
 
     @property
     def seconds(self) -> float:
-        """Of both searches, without compilation."""
+        """Of all searches, without compilation."""
         return time.perf_counter() - self._began
 
     def check_limits(self) -> None:

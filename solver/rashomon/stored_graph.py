@@ -10,9 +10,9 @@ from solver.errors import InputError
 from solver.kernels.constants import ZERO, Ints
 from solver.kernels.jit import ensure_compiled, helper, kernel
 from solver.problem.problem import Problem
-from solver.rashomon.graph import CHILDREN, EDGES, EXPANDED_NODES, Graph, make_graph
-from solver.rashomon.memo import describe
-from solver.rashomon.subproblems import NO_LIMIT, NODES, Space, make_memo, make_space
+from solver.rashomon.kernels.graph import CHILDREN, EDGES, EXPANDED_NODES, Graph, make_graph
+from solver.rashomon.kernels.memo import describe
+from solver.rashomon.kernels.subproblems import NO_LIMIT, NODES, Space, make_memo, make_space
 
 
 class StoredGraph(NamedTuple):
@@ -46,7 +46,12 @@ def stored_graph(graph: Graph) -> StoredGraph:
 
 
 def restored(
-    problem: Problem, error: int, split: int, budget: int, stored: StoredGraph
+    problem: Problem,
+    error: int,
+    split: int,
+    budget: int,
+    stored: StoredGraph,
+    most_splits: int | None = None,
 ) -> tuple[Space, Graph]:
     """The graph, and a space with all that is known of its subproblems.
 
@@ -58,6 +63,8 @@ def restored(
     budget : int
         The most that a good tree costs.
     stored : StoredGraph
+    most_splits : int, optional
+        The most splits of a good tree.
 
     Raises
     ------
@@ -67,6 +74,8 @@ def restored(
     _check(problem, stored)
     n_nodes, width = len(stored.ends), -(-len(problem.codes) // 64)
     space = make_space(problem, error, split, 1, 1)._replace(memo=make_memo(n_nodes, width))
+    if most_splits is not None:
+        space = space._replace(most_splits=min(space.most_splits, most_splits))
     space.used[NODES] = n_nodes
     everything = np.full(64 * width, False)
     everything[: len(problem.codes)] = True

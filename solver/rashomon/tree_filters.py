@@ -1,4 +1,5 @@
-"""Good trees that somebody wishes for: without a column, with a root of choice, of few columns."""
+"""Good trees that somebody wishes for: without a column, with a root of choice, of few columns,
+monotone."""
 
 from __future__ import annotations
 
@@ -13,41 +14,28 @@ from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.enumerate_trees import GoodTrees, Pair
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.graph import EDGES
+from solver.rashomon.kernels.graph import EDGES
+from solver.rashomon.monotone import MonotoneTrees, Values, rules_of
+from solver.rashomon.table_features import TableFeature, table_features
 from solver.trees.tree import Shape
 
 
-class Asked(NamedTuple):
-    """A feature of the table.
+class Wish(NamedTuple):
+    """Which trees somebody wishes for.
 
     Parameters
     ----------
-    name : str
-    columns : tuple of str
-        The raw columns that it reads.
-    place : int
-        The feature of the problem that stands for it.
-    test : int or NodeTest
-        The same number, or the test of a duplicate.
-    codes : tuple of int
-        Of a duplicate, its code for each code of the problem's feature.
+    without : collection of str
+        Columns or features that a tree must not use.
+    root : str or None
+        The column or feature at its root.
+    monotone : mapping
+        The label of the class whose prediction never falls as a column grows, by column.
     """
 
-    name: str
-    columns: tuple[str, ...]
-    place: int
-    test: int | NodeTest
-    codes: tuple[int, ...] = ()
-
-    def split(self, children: tuple[Shape, ...]) -> Shape:
-        """The split by this feature, of children in the order of the problem's codes."""
-        if isinstance(self.test, int):
-            return self.place, children
-        own: list[Shape] = [-1] * self.test.arity
-        for code, child in zip(self.codes, children, strict=True):
-            if code >= 0:
-                own[code] = child
-        return self.test, tuple(own)
+    without: Collection[str]
+    root: str | None
+    monotone: Mapping[str, object]
 
 
 class Wishes:
@@ -74,14 +62,8 @@ class Wishes:
         self._known: dict[tuple[int, ...], tuple[ExactCounts, Ints]] = {}
 
     @cached_property
-    def _table(self) -> list[Asked]:
-        """The features of the table, those of the problem first."""
-        own = [Asked(t.name, t.columns, j, j) for j, t in enumerate(self._problem.tests)]
-        return own + [
-            Asked(test.name, test.columns, place, test, codes)
-            for test, place, codes in self._problem.preparation.copies
-            if isinstance(test, NodeTest)  # ordered features have no good trees
-        ]
+    def _table(self) -> list[TableFeature]:
+        return table_features(self._problem)
 
     @cached_property
     def features(self) -> dict[str, list[int]]:
@@ -104,33 +86,26 @@ class Wishes:
         """The trees if each of these features stood for one feature less of the table."""
         return self._fewer(places)[0]
 
-    def trees(
-        self, without: Collection[str], root: str | None, first: Callable[[Pair], int]
-    ) -> Iterator[Shape]:
-        """The trees without some columns or features, and with one at the root: those first whose
-        cost and splits ``first`` gives the least number, and of these the best."""
-        barred, roots = self._named(without), self._roots(root)
-        trees, places = self._select(barred), self._places(roots, barred)
-        return (self._asking(shape, barred, roots) for shape in trees.shapes(places, first))
+    def trees(self, wish: Wish, first: Callable[[Pair], int]) -> Iterator[Shape]:
+        """The trees that satisfy a wish: those first whose cost and splits ``first`` gives the
+        least number, and of these the best."""
+        barred, roots = self._named(wish.without), self._roots(wish.root)
+        return (shape for _, shape in self._pairs(barred, roots, wish.monotone, first))
 
-    def best(
-        self, without: Collection[str], root: str | None, most_columns: int | None
-    ) -> Shape | None:
+    def best(self, wish: Wish, most_columns: int | None) -> Shape | None:
         """The best of these trees that reads at most N columns; None if there is none.
 
         The best tree of all is taken if it reads few enough. Else it reads a column that the
         wanted tree does not read: each is left out in turn, the cheapest trees first.
         """
-        roots, begin = self._roots(root), frozenset(self._named(without))
+        roots, begin = self._roots(wish.root), frozenset(self._named(wish.without))
         waiting: list[tuple[int, int, frozenset[int], Shape]] = []
         seen = {begin}
 
         def enter(barred: frozenset[int]) -> None:
-            trees = self._select(barred)
-            shape = next(trees.shapes(self._places(roots, barred)), None)
-            if shape is not None:
-                asking = self._asking(shape, barred, roots)
-                heapq.heappush(waiting, (trees.cost(shape), len(seen), barred, asking))
+            for (cost, _), shape in self._pairs(barred, roots, wish.monotone, lambda pair: 0):
+                heapq.heappush(waiting, (cost, len(seen), barred, shape))
+                return
 
         enter(begin)
         while waiting:
@@ -144,6 +119,25 @@ class Wishes:
                     seen.add(fewer)
                     enter(fewer)
         return None
+
+    def _pairs(
+        self,
+        barred: Collection[int],
+        roots: set[int] | None,
+        monotone: Mapping[str, object],
+        first: Callable[[Pair], int],
+    ) -> Iterator[tuple[Pair, Shape]]:
+        """Trees with their costs and splits."""
+        trees = self._select(barred)
+        if monotone:
+            values = Values(self._problem, self._table)
+            rules = rules_of(self._problem, values, monotone)
+            allowed = {i: f for i, f in enumerate(self._table) if i not in barred}
+            return MonotoneTrees(trees, allowed, values, rules).shapes(roots, first)
+        return (
+            (pair, self._asking(shape, barred, roots))
+            for pair, shape in trees.shapes(self._places(roots, barred), first)
+        )
 
     def _columns_of(self, shape: Shape) -> set[str]:
         """The columns that a tree reads."""
@@ -159,7 +153,7 @@ class Wishes:
         allowed = {f.place: f for i, f in reversed([*enumerate(self._table)]) if i not in barred}
 
         def rewrite(
-            shape: Shape, allowed: Mapping[int, Asked], below: Mapping[int, Asked]
+            shape: Shape, allowed: Mapping[int, TableFeature], below: Mapping[int, TableFeature]
         ) -> Shape:
             if not isinstance(shape, tuple):
                 return shape

@@ -37,6 +37,8 @@ class Rules(NamedTuple):
         The largest objective of a good tree.
     depth : int or None
         The most splits on a path.
+    splits : int or None
+        The most splits of a tree.
     min_leaf_size : int
     copies : sequence of int
         How many features of the table each feature of the problem stands for.
@@ -45,6 +47,7 @@ class Rules(NamedTuple):
     lam: Fraction
     most: Fraction
     depth: int | None
+    splits: int | None
     min_leaf_size: int
     copies: Sequence[int]
 
@@ -74,6 +77,7 @@ def recount(problem: Problem, graph: Sequence[Subproblem], rules: Rules) -> Numb
         costs = (split + sum(least[child] for child in one.children) for one in node.splits)
         least[at] = min([node.leaf * error, *costs])
     budgets = _budgets(nodes, least, split, int(rules.most * error * problem.total_weight))
+    most_splits = len(problem.codes) if rules.splits is None else rules.splits
     found: list[Numbers] = [{} for _ in nodes]
     for at, node in reversed([*enumerate(nodes)]):
         numbers: Numbers = defaultdict(int)
@@ -84,7 +88,8 @@ def recount(problem: Problem, graph: Sequence[Subproblem], rules: Rules) -> Numb
             for (errors, splits), number in _product(
                 parts, budgets[at] - split, error, split
             ).items():
-                numbers[errors, splits + 1] += rules.copies[one.feature] * number
+                if splits < most_splits:
+                    numbers[errors, splits + 1] += rules.copies[one.feature] * number
         found[at] = dict(numbers)
     return found[0]
 

@@ -440,7 +440,7 @@ def _match(
             n_classes = len(dataset.classes)
             kind.check_task(fitted[0], n_classes, limits, dataset.task, solver.options)
             if asked_rashomon(solver.options) is not None:
-                check_support(dataset.task, fitted[0] == "continuous", limits)
+                check_support(dataset.task, fitted[0] == "continuous")
         except InputError as error:
             refuse(solver, str(error), n_tasks)
             continue
@@ -458,7 +458,10 @@ def _axis(axis: Axis, solver: Choice) -> Axis:
 
 def _has_endless(axis: Axis, solver: Choice) -> bool:
     """Whether good trees are asked for at a λ where there may be any number of them."""
-    is_endless = asked_rashomon(solver.options) is not None and solver.limits.get("depth") is None
+    asked, limits = asked_rashomon(solver.options), solver.limits
+    is_endless = asked is not None and not any(
+        limits.get(name) is not None for name in ("depth", "splits")
+    )
     return is_endless and any(lam.exact == 0 for lam in axis.lams)
 
 

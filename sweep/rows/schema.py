@@ -118,6 +118,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("rashomon", pa.string(), "path of the file of all good trees; null if there is none"),
     Column("rashomon_bytes", pa.int64(), "size of that file"),
     Column("rashomon_trees", pa.string(), "how many trees are good, in digits"),
+    Column("rashomon_within", pa.string(), "the tolerance within which all trees are counted"),
     Column("rashomon_seconds", pa.float64(), "time for finding them, in addition to `seconds`"),
     Column("extra", pa.string(), "further results of the solver: JSON, sorted; null if none"),
     Column("task", pa.string(), "classification or regression"),

@@ -20,6 +20,7 @@ from solver.errors import InputError
 from solver.features.number_format import count
 from solver.problem.problem import Problem
 from solver.rashomon import Cell, Question, RashomonSet, StoredGraph
+from solver.solution import Status
 from sweep.filesystem import Folder
 from sweep.plan.task_keys import canonical
 from sweep.spec.task_options import asked_rashomon
@@ -30,8 +31,11 @@ FOLDER = "rashomon"
 BYTES = "rashomon_bytes"
 """The column with the size of a row's file."""
 
-CLAIMS = ("lam_exact", "solver_options", "objective_exact", "rashomon_trees")
+CLAIMS = ("lam_exact", "solver_options", "objective_exact", "rashomon_trees", "rashomon_within")
 """The columns of a row that its file must agree with."""
+
+USED = ("status", "limits", "seconds", "rashomon_seconds", *CLAIMS)
+"""The columns of a row that are needed to restore its set."""
 
 _META = b"treesweep-rashomon"
 
@@ -44,6 +48,7 @@ class StoredSet(NamedTuple):
     Parameters
     ----------
     question : Question
+        Its tolerance is less than the task's where a limit ended the search.
     optimum : Fraction
     histogram : tuple of Cell
         How many good trees have which errors and splits, the best first.
@@ -60,24 +65,34 @@ class StoredSet(NamedTuple):
     def disagreements(self, row: Mapping[str, Any]) -> Iterator[str]:
         """What a row says otherwise; it needs :data:`CLAIMS`."""
         asked = asked_rashomon(json.loads(row["solver_options"])) or {}
-        own = {"within": str(self.question.within), "unit": self.question.unit}
-        if self.question.lam != Fraction(row["lam_exact"]) or own != asked:
+        lam, within, unit = self.question
+        if (lam, unit) != (Fraction(row["lam_exact"]), asked.get("unit")) or within > Fraction(
+            asked["within"]
+        ):
             yield "it is the answer to another question than the row's"
             return
+        if str(within) != row["rashomon_within"]:
+            yield f"its tolerance is {within}, the row's {row['rashomon_within']}"
         if self.optimum != Fraction(row["objective_exact"]):
             yield f"its optimum is {self.optimum}, the row's {row['objective_exact']}"
         trees = sum(cell.trees for cell in self.histogram)
         if str(trees) != row["rashomon_trees"]:
             yield f"it has {count(trees, 'tree')}, the row says {row['rashomon_trees']}"
 
-    def restore(self, problem: Problem, seconds: float) -> RashomonSet:
-        """The set, and what its search took. Raises InputError if it is none of this problem."""
+    def restore(self, problem: Problem, row: Mapping[str, Any]) -> RashomonSet:
+        """The set of a row, which needs :data:`USED`. Raises InputError if it is none of this
+        problem."""
         graph = StoredGraph(
             ends=np.cumsum([len(row) for row in self.features], dtype=np.int64),
             feature=np.array([one for row in self.features for one in row], np.int64),
             children=np.array([one for row in self.children for one in row], np.int64),
         )
-        found = RashomonSet.of_graph(problem, self.question, self.optimum, graph, seconds)
+        found = RashomonSet.of_graph(
+            problem, self.question, self.optimum, graph, row["seconds"] + row["rashomon_seconds"],
+            json.loads(row["limits"]).get("splits"),
+        )  # fmt: skip
+        asked = asked_rashomon(json.loads(row["solver_options"])) or {}
+        found.status, found.asked = Status(row["status"]), Fraction(asked["within"])
         if found.histogram != self.histogram:
             raise InputError("the graph of the good trees is not that of this table")
         return found

@@ -57,6 +57,7 @@ class SweepStatus:
     state_bytes: int  #: their size
     statuses: dict[str, int]  #: number of tasks by the status of their row
     uncertified: int  #: answered tasks without their certificate, or its file
+    cut_short: int  #: answered tasks for whose good trees a limit left a smaller tolerance
     worst_gap: float | None  #: of done and unfinished tasks; of a λ-path over all its λ
     seconds: float  #: search time of all tasks, that of unfinished searches included
     rate: float | None  #: tasks per second, if a driver is at work
@@ -111,6 +112,7 @@ def sweep_status(path: Place) -> SweepStatus:
         state_bytes=sum(states.values()),
         statuses=statuses,
         uncertified=_uncertified(folder, rows),
+        cut_short=_cut_short(rows),
         worst_gap=max(gaps) if gaps else None,
         seconds=float(pc.sum(rows["seconds"]).as_py() or 0.0)
         + math.fsum(kept.seconds for kept, _ in searches),
@@ -169,6 +171,13 @@ def _uncertified(folder: Folder, rows: pa.Table) -> int:
     failed = pc.and_(rows["error"], _has_tree(rows))
     gone = pc.or_(lost(folder, rows), rashomon_files.lost(folder, rows))
     return int(pc.sum(pc.or_(failed, gone)).as_py() or 0)
+
+
+def _cut_short(rows: pa.Table) -> int:
+    """Of how many answers a limit ended the search for good trees, after some were found."""
+    limits = pa.array([status.value for status in Status if status.is_limit])
+    limited = pc.is_in(rows["status"], value_set=limits)
+    return int(pc.sum(pc.and_(limited, rows[rashomon_files.BYTES].is_valid())).as_py() or 0)
 
 
 def _in_shards(folder: Folder, unanswered: pa.ChunkedArray) -> int:

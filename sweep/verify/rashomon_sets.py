@@ -24,17 +24,18 @@ from sweep.verify.raw_data import FoldKey, Tables
 
 def lacks_good_trees(row: Mapping[str, Any]) -> bool:
     """Whether good trees were asked for and a limit ended the search for them, or a stop."""
-    return row["rashomon"] is None and asked_rashomon(json.loads(row["solver_options"])) is not None
+    asked = asked_rashomon(json.loads(row["solver_options"]))
+    return asked is not None and row["rashomon_within"] != asked["within"]
 
 
 def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
     """Check that a row that asks for good trees has them, and that the file exists."""
     name = row["rashomon"]
-    if name is None:
-        if lacks_good_trees(row) and row["status"] == Status.OPTIMAL:
-            why = f" ({row['error'].strip().splitlines()[-1]})" if row["error"] else ""
-            yield f"it was asked for all good trees and has none{why}"
-    else:
+    if lacks_good_trees(row) and row["status"] == Status.OPTIMAL:
+        why = f" ({row['error'].strip().splitlines()[-1]})" if row["error"] else ""
+        has = "none" if name is None else f"those within {row['rashomon_within']}"
+        yield f"it was asked for all good trees and has {has}{why}"
+    if name is not None:
         what, own = "the file of its good trees", relative_path(row["key"])
         yield from check_file(folder, what, name, own, row[BYTES])
 
@@ -68,14 +69,17 @@ def check_good_trees(
 def _structural(row: Mapping[str, Any]) -> dict[str, Any]:
     """The limits that say which trees are allowed."""
     limits = json.loads(row["limits"])
-    return {name: limits[name] for name in ("depth", "min_leaf_size") if name in limits}
+    return {name: limits[name] for name in ("depth", "splits", "min_leaf_size") if name in limits}
 
 
 def _check_claims(row: Mapping[str, Any], stored: StoredSet, problem: Problem) -> Iterator[str]:
     yield from stored.disagreements(row)
     question, limits = stored.question, _structural(row)
     most, least = question.most(stored.optimum), int(limits.get("min_leaf_size") or 1)
-    rules = Rules(question.lam, most, limits.get("depth"), max(1, least), copies(problem).tolist())
+    rules = Rules(
+        question.lam, most, limits.get("depth"), limits.get("splits"), max(1, least),
+        copies(problem).tolist(),
+    )  # fmt: skip
     graph = [*map(Subproblem, stored.features, stored.children)]
     try:
         numbers = recount(problem, graph, rules)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from solver.limits import Limits
@@ -30,6 +31,8 @@ class GoodTrees:
         The file.
     trees : int
         How many there are.
+    within : Fraction
+        The tolerance within which they all are counted; a limit may leave less than was asked for.
     seconds : float
         What it took.
     why : str or None
@@ -39,6 +42,7 @@ class GoodTrees:
     status: Status
     content: bytes | None = None
     trees: int = 0
+    within: Fraction = Fraction(0)
     seconds: float = 0.0
     why: str | None = None
 
@@ -50,6 +54,7 @@ class GoodTrees:
             "rashomon": relative_path(key),
             "rashomon_bytes": len(self.content),
             "rashomon_trees": str(self.trees),
+            "rashomon_within": str(self.within),
             "rashomon_seconds": self.seconds,
             RASHOMON_CONTENT: self.content,
         }
@@ -60,7 +65,8 @@ def find_good_trees(
 ) -> GoodTrees | None:
     """The good trees of a task; None if none are asked for or its optimum is not proven.
 
-    The limits of the task hold for both searches together. What goes wrong here must not lose the
+    The limits of the task hold for both searches together. A limit leaves the set of a smaller
+    tolerance, or none. What goes wrong here must not lose the
     optimum: it is told instead.
     """
     asked = asked_rashomon(cell.options)
@@ -70,10 +76,10 @@ def find_good_trees(
     try:
         found = rashomon_set(
             problem, cell.lam, asked["within"], asked["unit"], limits=Limits(**cell.limits),
-            monitor=monitor, optimum=solution,
+            monitor=monitor, optimum=solution, anytime=True,
         )  # fmt: skip
         seconds = max(0.0, found.seconds - solution.seconds)
-        return GoodTrees(solution.status, to_bytes(found), found.n_trees, seconds)
+        return GoodTrees(found.status, to_bytes(found), found.n_trees, found.within, seconds)
     except LimitError as error:
         return GoodTrees(error.status)
     except Exception as error:

@@ -51,10 +51,12 @@ class SetsAt(NamedTuple):
     lam_key: str
     lam_text: str
     lam: float
-    trees: tuple[int, ...]  # of each run that has them all
+    trees: tuple[int, ...]  # of each run that has some
     runs: int
     first: dict[str, Any] | None  # the first of these runs
     summary: Summary | None  # of its set, if it was restored
+    cut: int = 0  # in how many of these runs a limit ended the search
+    within: str = ""  # the least tolerance within which all trees are counted, in words
 
 
 class ShownTree(NamedTuple):
@@ -158,6 +160,7 @@ def _of_path(
 ) -> GoodTrees:
     wanted = _wanted(path, rows, own)
     points, full = [], None
+    asked = asked_rashomon(json.loads(str(rows["solver_options"].iloc[0]))) or {}
     ranked = rows.assign(_rank=lam_ranks(rows)).sort_values("_rank", ascending=False, kind="stable")
     for key, group in ranked.groupby("lam_key", sort=False, observed=True):
         began = time.perf_counter()
@@ -171,13 +174,12 @@ def _of_path(
         at = SetsAt(
             str(key), str(one["lam_text"]), float(one["lam"]),
             tuple(map(int, counted["rashomon_trees"])), len(group), first,
-            None if found is None else _summary(found),
+            None if found is None else _summary(found), *_cut(counted, asked),
         )  # fmt: skip
         points.append(at)
         if found is not None and first is not None and key == wanted:
             full = _in_full(at, found, restorer.training_rows(first))
         restorer.left -= time.perf_counter() - began
-    asked = asked_rashomon(json.loads(str(rows["solver_options"].iloc[0]))) or {}
     within = _within(Fraction(asked["within"]), asked["unit"])
     why = restorer.why.get(path.dataset, "")
     limits = str(rows["tree_limits"].iloc[0])
@@ -194,6 +196,16 @@ def _wanted(path: LambdaPath, rows: pd.DataFrame, own: Recommendation | None) ->
         if key in known:
             return str(key)
     return str(counted["lam_key"].iloc[lam_ranks(counted).argmin()]) if len(counted) else ""
+
+
+def _cut(counted: pd.DataFrame, asked: Mapping[str, str]) -> tuple[int, str]:
+    """How many of some sets a limit has cut short, and their least tolerance."""
+    found = [Fraction(within) for within in counted["rashomon_within"]]
+    wanted = Fraction(asked["within"])
+    return (
+        sum(within < wanted for within in found),
+        _within(min([wanted, *found]), asked["unit"]),
+    )
 
 
 def _within(within: Fraction, unit: str) -> str:
@@ -265,6 +277,7 @@ def set_table(sets: Sequence[GoodTrees]) -> pd.DataFrame:
             known = at.summary
             records.append({
                 **_names(own), "lam": at.lam_text, "runs": at.runs, "counted": len(at.trees),
+                "cut_short": at.cut,
                 "trees_least": None if not at.trees else str(min(at.trees)),
                 "trees_most": None if not at.trees else str(max(at.trees)),
                 "optimum_exact": None if known is None else str(known.optimum),

@@ -17,11 +17,11 @@ MOST_COLUMNS = 6
 
 def set_panels(own: GoodTrees) -> list[Panel]:
     """The size of the set, disagreement, and the columns that trees read, along λ."""
-    counted = [at for at in own.points if at.trees]
-    panels = [
-        Panel("good trees", [_line(own, [_middle(at.trees) if at.trees else np.nan
-                                          for at in own.points], 0)], log=True)
-    ] if counted else []  # fmt: skip
+    # Of a set that a limit has cut short only some trees are counted.
+    sizes = [_middle(at.trees) if at.trees and not at.cut else np.nan for at in own.points]
+    panels = []
+    if not np.isnan(sizes).all():
+        panels.append(Panel("good trees", [_line(own, sizes, 0)], log=True))
     known = [at.summary for at in own.points]
     if not any(known):
         return panels

@@ -11,12 +11,13 @@ import pandas as pd
 from solver.errors import InputError
 from solver.rashomon import RashomonSet
 from sweep.filesystem import Place, open_folder
-from sweep.store.rashomon_files import CLAIMS, read_set
+from sweep.store import rashomon_files
+from sweep.store.rashomon_files import read_set
 from sweep.verify.raw_data import FoldKey, Tables
 
 USED = (
     "data_hash", "dataset", "validation", "repeat", "fold", "encoding", "encoding_options",
-    "rashomon", "seconds", "rashomon_seconds", *CLAIMS,
+    "rashomon", *rashomon_files.USED,
 )  # fmt: skip
 """The columns of a row that are read here."""
 
@@ -39,7 +40,7 @@ class StoredSets:
         for text in stored.disagreements(row):
             raise InputError(f"{self._folder.where(row['rashomon'])} is not this task's: {text}")
         problem = self._tables.problem(fold, row["encoding"], row["encoding_options"])
-        return stored.restore(problem, row["seconds"] + row["rashomon_seconds"])
+        return stored.restore(problem, row)
 
     def training_rows(self, row: Mapping[str, Any]) -> pd.DataFrame:
         """The raw rows that a row's trees were trained on, with the target."""

@@ -50,6 +50,34 @@ def test_wishes_are_granted_or_said_to_be_beyond_the_set() -> None:
     assert "unknown column or feature 'a9'" in refused(*common, "--without", "a9")
 
 
+def test_a_monotone_tree_is_shown() -> None:
+    common = ["rashomon", "monks-1", "--lam", "0.05", "--within", "2", "--unit", "lam"]
+    found = run(*common, "--monotone", "a5", 0).stdout
+    assert (
+        "The best good tree that predicts 0 no less as a5 grows has the objective 0.3, 0" in found
+    )
+    assert "a5 = 1: 1 (108 rows)" in found
+    falling = json.loads(run(*common, "--monotone", "a5", 1, "--root", "a5", "--json").stdout)
+    assert falling["wish"] == {
+        "without": [], "root": "a5", "max_columns": None, "monotone": {"a5": "1"}, "tree": None,
+    }  # fmt: skip
+    assert "unknown column 'a9'" in refused(*common, "--monotone", "a9", 1)
+    assert "unknown class 'yes'" in refused(*common, "--monotone", "a5", "yes")
+    assert "a5 is named twice" in refused(*common, "--monotone", "a5", 1, "--monotone", "a5", 0)
+
+
+def test_a_limit_on_splits() -> None:
+    result = run("rashomon", "monks-1", "--lam", "0.001", "--within", "0.1", "--max-splits", 3)
+    lines = result.stdout.splitlines()
+    assert "at most 3 splits" in lines[2] or "splits ≤ 3" in lines[2]
+    assert all(int(line.split()[0]) <= 3 for line in _rows(lines, "splits"))
+
+
+def _rows(lines: list[str], header: str) -> list[str]:
+    first = next(at for at, line in enumerate(lines) if line.startswith(header)) + 1
+    return lines[first : lines.index("", first)]
+
+
 def test_json_and_folder_hold_the_same(tmp_path: Path) -> None:
     folder = tmp_path / "good"
     common = ["rashomon", "monks-1", "--lam", "0.05", "--within", "1", "--unit", "lam"]
@@ -102,6 +130,5 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     assert "it holds other files (other.txt)" in refused(*common, "--save", tmp_path)
     assert "within = '-1' must be a number of 0 or more" in refused(*common, "--within", "-1")
     assert "leave out --solver and --option" in refused(*common, "--solver", "cart")
-    assert "limit on splits" in refused(*common, "--max-splits", 3)
     assert "at λ = 0 good trees may have any size" in refused("rashomon", "monks-1", "--lam", "0")
     assert "regression" in refused("rashomon", "diabetes", "--lam", "0.01")

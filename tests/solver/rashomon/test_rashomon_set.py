@@ -58,7 +58,7 @@ def good_trees(table: Table, lam: Fraction, most: Fraction, limits: Limits) -> l
     total = sum(weights)
     return naive.trees_within(
         codes, counts, arities, lam * total, most * total,
-        depth=limits.depth, min_leaf_size=int(limits.min_leaf_size or 1),
+        depth=limits.depth, splits=limits.splits, min_leaf_size=int(limits.min_leaf_size or 1),
     )  # fmt: skip
 
 
@@ -110,7 +110,10 @@ def check_trees(table: Table, found: RashomonSet, expected: list[naive.GoodTree]
     assert Counter(shape_of(tree) for tree in found.trees()) == wanted
 
 
-LIMITS = (Limits(), Limits(depth=2), Limits(min_leaf_size=2), Limits(depth=3, min_leaf_size=3))
+LIMITS = (
+    Limits(), Limits(depth=2), Limits(min_leaf_size=2), Limits(depth=3, min_leaf_size=3),
+    Limits(splits=2), Limits(splits=3, depth=2), Limits(splits=4, min_leaf_size=2),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -121,7 +124,7 @@ def test_equals_the_enumeration_of_all_trees(seed: int) -> None:
     unit = chance.choice(("relative", "relative", "lam", "objective"))
     if unit == "objective":
         within /= 10
-    found = check(make_table(seed), lam, within, unit, LIMITS[seed % 4])
+    found = check(make_table(seed), lam, within, unit, LIMITS[seed % len(LIMITS)])
     trees = list(islice(found.trees(), 400))
     objectives = [score(found.problem, tree, lam).objective for tree in trees]
     assert objectives == sorted(objectives)
@@ -260,9 +263,7 @@ def test_refusals() -> None:
         rashomon_set(numbers, "0.1")
     with pytest.raises(UnsupportedError, match="encode numbers with 'thresholds'"):
         rashomon_set(ordered, "0.1")
-    with pytest.raises(UnsupportedError, match="limit on splits"):
-        rashomon_set(problem, "0.1", limits=Limits(splits=2))
-    with pytest.raises(InputError, match="give a limit on depth"):
+    with pytest.raises(InputError, match="give a limit on depth or splits"):
         rashomon_set(problem, 0)
     with pytest.raises(InputError, match="unit = 'share' is none of relative, objective, lam"):
         rashomon_set(problem, "0.1", unit="share")

@@ -15,9 +15,11 @@ from solver.rashomon import Question, RashomonSet, StoredGraph, rashomon_set
 from tests.solver.rashomon.test_rashomon_set import LIMITS, as_problem, make_table
 
 
-def again(found: RashomonSet) -> RashomonSet:
+def again(found: RashomonSet, most_splits: int | None) -> RashomonSet:
     question = Question(found.lam, found.within, found.unit)
-    return RashomonSet.of_graph(found.problem, question, found.optimum, found.graph, 1.5)
+    return RashomonSet.of_graph(
+        found.problem, question, found.optimum, found.graph, 1.5, most_splits
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -25,13 +27,14 @@ def test_a_set_is_the_same_after_it_was_stored(seed: int) -> None:
     chance = random.Random(seed)
     lam = Fraction(chance.choice(("0.02", "0.05", "1/7")))
     problem = as_problem(make_table(seed))
-    found = rashomon_set(problem, lam, "0.3", limits=LIMITS[seed % 4])
-    read = again(found)
+    limits = LIMITS[seed % len(LIMITS)]
+    found = rashomon_set(problem, lam, "0.3", limits=limits)
+    read = again(found, limits.splits)
     assert read.histogram == found.histogram
     assert read.to_dict() == {**found.to_dict(), "seconds": 1.5}
     assert read.sample(5, seed=3) == found.sample(5, seed=3)
     assert [*islice(read.trees(), 50)] == [*islice(found.trees(), 50)]
-    for old, new in zip(found.graph, again(read).graph, strict=True):
+    for old, new in zip(found.graph, again(read, limits.splits).graph, strict=True):
         assert old.tolist() == new.tolist()
 
 

@@ -30,16 +30,21 @@ def rows(found: RashomonSet) -> list[Subproblem]:
 
 
 def rules_of(found: RashomonSet, **other: Any) -> Rules:
-    rules = Rules(found.lam, found.most, None, 1, copies(found.problem).tolist())
+    rules = Rules(found.lam, found.most, None, None, 1, copies(found.problem).tolist())
     return rules._replace(**other)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_equals_the_count_of_the_search(seed: int) -> None:
     lam = Fraction(random.Random(seed).choice(("0.02", "0.05", "1/7")))
-    limits = LIMITS[seed % 4]
+    limits = LIMITS[seed % len(LIMITS)]
     found = rashomon_set(as_problem(make_table(seed)), lam, "0.3", limits=limits)
-    rules = rules_of(found, depth=limits.depth, min_leaf_size=int(limits.min_leaf_size or 1))
+    rules = rules_of(
+        found,
+        depth=limits.depth,
+        splits=limits.splits,
+        min_leaf_size=int(limits.min_leaf_size or 1),
+    )
     numbers = {(cell.errors, cell.splits): cell.trees for cell in found.histogram}
     assert recount(found.problem, rows(found), rules) == numbers
 

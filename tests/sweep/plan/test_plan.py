@@ -222,12 +222,13 @@ solvers:
   - {solver: branches, rashomon: {}, options: {splits: 3}}
 """
     found = make_plan(parse_spec(text))
-    assert [block.solver.name for block in found.blocks] == ["quantbnb", "branches"]
+    assert [(block.solver.name, block.solver.limits.get("splits")) for block in found.blocks] == [
+        ("quantbnb", None), ("branches", None), ("branches", 3),
+    ]  # fmt: skip
     reasons = "\n".join(entry.reason for entry in found.impossible)
     for words in (
         "good trees are counted for classification, not for regression",
         "good trees are counted for binary and categorical features; encode numbers with",
-        "good trees are not counted under a limit on splits; limit the depth",
     ):
         assert words in reasons
 
@@ -241,6 +242,8 @@ encodings: [onehot]
 lambdas: {lambdas}
 solvers: [{{solver: branches, rashomon: {{}}, options: {{depth: [null, 2]}}}}]
 """
+    few = text.replace("depth: [null, 2]", "splits: 4")
+    assert not make_plan(parse_spec(few)).impossible
     found = make_plan(parse_spec(text))
     asked = {(task.solver.limits.get("depth"), float(task.lam.exact)) for task in found.tasks()}
     assert asked == ({(2, 0.0)} if lambdas == "0" else {(None, 0.1), (2, 0.0), (2, 0.1)})

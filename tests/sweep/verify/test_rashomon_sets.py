@@ -19,6 +19,7 @@ from solver.errors import InputError
 from solver.rashomon import rashomon_set
 from sweep.filesystem import open_folder
 from sweep.store import checksummed_parquet
+from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import Verification, verify_sweep
 from tests.helpers.without_dask import finish, parse_spec, run_here
 
@@ -102,6 +103,49 @@ def test_a_lost_file_of_a_row_that_answers_nothing_today_is_no_finding(tmp_path:
     assert (checked.findings, checked.sets) == ([], 1)
 
 
+LIMITED = """
+name: cut
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.02]
+solvers:
+  - {solver: branches, rashomon: {within: 3}}
+limits: {nodes: 3000}
+"""
+
+
+def test_a_set_that_a_limit_has_cut_short_is_sound(tmp_path: Path) -> None:
+    finish(tmp_path / "out", parse_spec(LIMITED))
+    results = read_results(tmp_path / "out")
+    (row,) = results.frame.to_dict("records")
+    assert (row["status"], row["gap"]) == ("node_limit", 0.0)
+    found = results.rashomon_set(row["key"])
+    assert (found.complete, found.status, found.asked) == (False, "node_limit", 3)
+    assert row["rashomon_within"] == str(found.within)
+    assert found.within < 3
+    fresh = rashomon_set(found.problem, "0.02", found.within)
+    assert found.histogram == fresh.histogram
+    for proof in (False, True):
+        checked = verify_sweep(tmp_path / "out", proof=proof)
+        assert (checked.sets, checked.findings) == (1, [])
+    assert sweep_status(tmp_path / "out").cut_short == 1
+
+
+def test_a_set_of_few_splits_is_sound(tmp_path: Path) -> None:
+    text = LIMITED.replace("within: 3}}", "within: 0.1}, options: {splits: 3}}")
+    finish(tmp_path / "out", parse_spec(text.replace("3000", "1000000")))
+    results = read_results(tmp_path / "out")
+    (row,) = results.frame.to_dict("records")
+    assert row["status"] == "optimal"
+    found = results.rashomon_set(row["key"])
+    assert {cell.splits for cell in found.histogram} <= {0, 1, 2, 3}
+    fresh = rashomon_set(found.problem, "0.02", "0.1", limits=Limits(splits=3))
+    assert found.histogram == fresh.histogram
+    checked = verify_sweep(tmp_path / "out", proof=True)
+    assert (checked.sets, checked.findings) == (1, [])
+    assert sweep_status(tmp_path / "out").cut_short == 0
+
+
 Change = Callable[[pa.Table, dict[str, Any]], pa.Table]
 
 
@@ -131,6 +175,11 @@ def other_question(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
     return table
 
 
+def other_price(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
+    meta["lam"] = "1/3"
+    return table
+
+
 def no_numbers(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
     del meta["histogram"]
     return table
@@ -141,7 +190,8 @@ def no_numbers(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
     [
         (drop_splits, "its graph holds|its graph is refused"),
         (one_more, "trees?, the row says"),
-        (other_question, "the answer to another question"),
+        (other_question, "its tolerance is 1/20, the row's 1/10"),
+        (other_price, "the answer to another question"),
         (no_numbers, "holds no good trees"),
     ],
 )

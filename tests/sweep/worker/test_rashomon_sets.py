@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -49,6 +50,7 @@ def test_the_row_says_how_many_trees_are_good(
     assert row["status"] == "optimal"
     assert row["objective_exact"] == str(found.optimum)
     assert row["rashomon_trees"] == str(found.n_trees)
+    assert row["rashomon_within"] == asked["within"]
     assert row["rashomon"] == f"rashomon/{cell.key}.parquet"
     assert row["rashomon_bytes"] == len(row[RASHOMON_CONTENT])
     assert row["rashomon_seconds"] >= 0
@@ -60,7 +62,11 @@ def test_a_limit_may_end_the_search_for_good_trees(
     many = {**cells[1].options, "rashomon": {"within": "3", "unit": "relative"}}
     row = solved(prepared, replace(cells[1], options=many, limits={"nodes": 3000}))
     assert (row["status"], row["error"], row["gap"]) == ("node_limit", None, 0.0)
-    assert row["rashomon"] is row["rashomon_trees"] is None
+    within = Fraction(row["rashomon_within"])
+    assert within < 3
+    smaller = rashomon_set(prepared.problem, cells[1].lam, within)
+    assert row["rashomon_trees"] == str(smaller.n_trees)
+    assert row["rashomon_bytes"] == len(row[RASHOMON_CONTENT])
     row = solved(prepared, replace(cells[1], limits={"nodes": 1}))
     assert (row["status"], row["error"], row["rashomon"]) == ("node_limit", None, None)
     assert row["gap"] > 0

@@ -25,6 +25,7 @@ from solver import Problem
 from solver.rashomon import rashomon_set
 from sweep.spec.spec import parse_spec
 from tests.helpers import browser, without_dask
+from tests.helpers.commands import run
 
 # No two features of these columns separate the rows alike: each tree is counted once.
 ROWS = [
@@ -192,3 +193,26 @@ def test_the_page_says_what_the_set_says(out: Path, own: GoodTrees) -> None:
 def test_trees_of_the_gallery_are_files(out: Path) -> None:
     paths = write_report(out)
     assert [*(paths.folder / "trees").glob("tree-good-trees-*.svg")]
+
+
+CUT = """
+name: cut
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.02]
+solvers: [{solver: branches, rashomon: {within: 3}}]
+limits: {nodes: 3000}
+"""
+
+
+def test_a_set_that_a_limit_has_cut_short_is_said_to_be(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    without_dask.finish(folder, parse_spec(CUT))
+    (own,) = gather_report(folder).good_trees
+    (at,) = own.points
+    assert (at.cut, own.within) == (1, "300 % of the optimum")
+    assert at.within != own.within
+    assert set_table([own])["cut_short"].tolist() == [1]
+    page = write_report(folder).page.read_text(encoding="utf-8")
+    assert f"a limit ended the search, and all trees within {at.within} are counted" in page
+    assert "1 set of a smaller tolerance: a limit ended the search" in run("status", folder).stdout

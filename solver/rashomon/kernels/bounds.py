@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper
-from solver.rashomon.branch_weights import grandchildren_of, leaf_cost, weight_of
-from solver.rashomon.subproblems import NO_LIMIT, Space
+from solver.rashomon.kernels.branch_weights import grandchildren_of, leaf_cost, weight_of
+from solver.rashomon.kernels.subproblems import NO_LIMIT, Space
 
 
 @helper
@@ -99,6 +99,46 @@ def bound_cell(s: Space, value: int, saved: int, left: int) -> int:
 
 
 @helper
+def least_stump(s: Space, feature: int, code: int, simple: int, leaf: int) -> int:
+    """The least cost of a child of a branch as a leaf, of cost ``leaf``, or with one split.
+
+    Only for two classes. ``simple`` is a lower bound, which ends the search.
+    """
+    first, arity = s.points.first[feature] - feature - 1, s.parts.shape[0]
+    least: int = leaf
+    column = 0
+    columns = s.points.first[feature + 1] - s.points.first[feature]
+    for second in range(len(s.points.first) - 1):
+        rest0, rest1 = s.parts[code, 0], s.parts[code, 1]
+        errors, children = 0, 0
+        for _ in range(s.points.first[second + 1] - s.points.first[second] - 1):
+            if code > 0:
+                weight0, weight1 = (
+                    s.pairs[first + code, column, 0],
+                    s.pairs[first + code, column, 1],
+                )
+            else:
+                weight0, weight1 = s.singles[column, 0], s.singles[column, 1]
+                for other in range(1, columns):
+                    weight0 -= s.pairs[first + other, column, 0]
+                    weight1 -= s.pairs[first + other, column, 1]
+            if weight0 + weight1 > 0:
+                children += 1 if weight0 + weight1 >= s.min_leaf else -arity
+            errors += min(weight0, weight1)
+            rest0 -= weight0
+            rest1 -= weight1
+            column += 1
+        if rest0 + rest1 > 0:
+            children += 1 if rest0 + rest1 >= s.min_leaf else -arity
+        if children >= 2:
+            cost: int = s.split + s.error * (errors + min(rest0, rest1))
+            least = min(least, cost)
+            if least <= simple:
+                return least
+    return least
+
+
+@helper
 def bound_by_splits(s: Space, feature: int, code: int, left: int) -> int:
     """Lower bound on the cost of every tree for a child of a branch: it is a leaf, or has a split
     with children as :func:`bound_cell` has them.
@@ -109,6 +149,8 @@ def bound_by_splits(s: Space, feature: int, code: int, left: int) -> int:
     simple, least = bound_by_classes(s, counts, left), leaf_cost(s, counts)
     if simple == least:
         return least
+    if left == 1 and len(counts) == 3:
+        return least_stump(s, feature, code, simple, least)
     deeper, saved = child_depth(left), weight_of(counts) - best_stump(s, feature, code)
     for second in range(len(s.points.first) - 1):
         value, bound, children = s.points.first[second], s.split, 0

@@ -14,8 +14,8 @@ import numpy as np
 from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO, Floats, Ints, Words
 from solver.kernels.jit import helper, kernel
 from solver.kernels.records import by_reference
-from solver.rashomon.graph import EXPANDED_NODES, Graph
-from solver.rashomon.subproblems import Space
+from solver.rashomon.kernels.graph import EXPANDED_NODES, Graph
+from solver.rashomon.kernels.subproblems import Space
 
 LEFT, CELLS, WANTED = range(3)
 """Places of ``Cells.used``: nodes to count, cells, and the entries of a grid that is too small."""
@@ -156,11 +156,12 @@ def gather(s: Space, c: Cells, width: int, lowest: int, unavoidable: int, most_s
 
 @helper
 def multiply(
-    s: Space, c: Cells, width: int, lowest: int, unavoidable: int, highest: int, first: int,
-    end: int, child: int, more_cost: int, more_splits: int, factor: int, modulus: np.uint64,
+    s: Space, c: Cells, width: int, lowest: int, unavoidable: int, highest: int, most_splits: int,
+    first: int, end: int, child: int, more_cost: int, more_splits: int, factor: int,
+    modulus: np.uint64,
 ) -> None:  # fmt: skip
-    """Add the products of some cells and those of a child to the grid, up to the cost
-    ``highest``."""
+    """Add the products of some cells and those of a child to the grid, up to the cost ``highest``
+    and ``most_splits``."""
     begin, stop = c.first[child], c.end[child]
     for i in range(first, end):
         cost, splits = more_cost + c.cost[i], more_splits + c.splits[i]
@@ -171,6 +172,8 @@ def multiply(
         for j in range(begin, stop):
             if cost + c.cost[j] > highest:
                 break
+            if splits + c.splits[j] > most_splits:
+                continue
             put(
                 s, c, width, lowest, unavoidable, cost + c.cost[j], splits + c.splits[j],
                 times(number, c.number[j], modulus), estimate * c.estimate[j], modulus,
@@ -179,8 +182,8 @@ def multiply(
 
 @helper
 def most_splits_of(s: Space, points: int, highest: int, unavoidable: int) -> int:
-    """Splits that no tree exceeds which costs ``highest`` or less."""
-    most = points - 1
+    """Splits that no tree exceeds which costs ``highest`` or less and is counted."""
+    most = min(points - 1, s.most_splits)
     if s.split > 0:
         most = min(most, (highest - s.error * unavoidable) // s.split)
     return max(0, most)
@@ -227,7 +230,7 @@ def join_children(
         if width < 0:
             return False
         multiply(
-            s, c, width, lowest, unavoidable, lowest + spare, c.joint_first[edge],
+            s, c, width, lowest, unavoidable, lowest + spare, most, c.joint_first[edge],
             c.joint_end[edge], child, 0, 0, 1, modulus,
         )  # fmt: skip
         c.joint_first[edge] = c.used[CELLS]
@@ -258,8 +261,8 @@ def count_node(s: Space, g: Graph, c: Cells, position: int, modulus: np.uint64) 
         factor = c.allowed[g.feature[edge]]
         if factor:
             multiply(
-                s, c, width, lowest, unavoidable, highest, c.joint_first[edge], c.joint_end[edge],
-                last_child(s, g, edge), s.split, 1, factor, modulus,
+                s, c, width, lowest, unavoidable, highest, most, c.joint_first[edge],
+                c.joint_end[edge], last_child(s, g, edge), s.split, 1, factor, modulus,
             )  # fmt: skip
     c.first[node] = c.used[CELLS]
     if not gather(s, c, width, lowest, unavoidable, most):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from solver.kernels.constants import ZERO
 from solver.kernels.jit import helper
 from solver.objective.exact_objective import INFINITE
-from solver.rashomon.bounds import bound_by_classes, bound_by_splits, child_depth
-from solver.rashomon.branch_weights import (
+from solver.rashomon.kernels.bounds import bound_by_classes, bound_by_splits, child_depth
+from solver.rashomon.kernels.branch_weights import (
     children_of,
     pair_columns,
     select,
@@ -14,8 +14,8 @@ from solver.rashomon.branch_weights import (
     weigh_branch,
     weight_of,
 )
-from solver.rashomon.memo import enter, find
-from solver.rashomon.subproblems import Space
+from solver.rashomon.kernels.memo import enter, find
+from solver.rashomon.kernels.subproblems import Space
 
 
 @helper

@@ -7,9 +7,9 @@ import numpy as np
 from solver.kernels.constants import GOLDEN
 from solver.kernels.hashing import folded, mixed
 from solver.kernels.jit import helper
-from solver.rashomon.bounds import bound_by_classes
-from solver.rashomon.branch_weights import leaf_cost, select, weigh
-from solver.rashomon.subproblems import NODES, Space
+from solver.rashomon.kernels.bounds import bound_by_classes
+from solver.rashomon.kernels.branch_weights import leaf_cost, select, weigh
+from solver.rashomon.kernels.subproblems import NODES, Space
 
 
 @helper

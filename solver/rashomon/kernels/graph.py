@@ -14,15 +14,15 @@ import numpy as np
 from solver.kernels.constants import FULL, PROVEN, Ints
 from solver.kernels.jit import helper, kernel, popcount
 from solver.kernels.records import by_reference
-from solver.rashomon.memo import describe
-from solver.rashomon.search_frames import (
+from solver.rashomon.kernels.memo import describe
+from solver.rashomon.kernels.search_frames import (
     cheapest_open,
     cost_of_split,
     enter_children,
     rank_features,
 )
-from solver.rashomon.subproblem_minimum import find_minimum
-from solver.rashomon.subproblems import NODES, Space
+from solver.rashomon.kernels.subproblem_minimum import find_minimum
+from solver.rashomon.kernels.subproblems import NODES, Space
 
 EXPANDED_NODES, EDGES, CHILDREN, SIZE = range(4)
 """Places of ``Graph.used``; SIZE is that of the largest subproblem that may wait."""

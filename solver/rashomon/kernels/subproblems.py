@@ -117,7 +117,8 @@ class Space(NamedTuple):
     (classes,). A feature of ``a`` codes has ``a − 1`` columns, for its codes 1, 2, …: ``singles``
     (columns, classes + 1) are their weights in a branch, ``pairs`` (columns, columns, classes + 1)
     those of two columns together, where the first one is ``paired``; empty if there are too many.
-    ``cells`` (values, 4) describe the children of a child.
+    ``cells`` (values, 4) describe the children of a child. Only trees of ``most_splits`` splits or
+    fewer are counted.
     """
 
     points: Points
@@ -138,6 +139,7 @@ class Space(NamedTuple):
     error: int
     split: int
     min_leaf: int
+    most_splits: int
 
 
 def make_points(problem: Problem) -> Points:
@@ -202,4 +204,5 @@ def make_space(problem: Problem, error: int, split: int, min_leaf: int, levels: 
         error=error,
         split=split,
         min_leaf=min_leaf,
+        most_splits=len(problem.codes),
     )

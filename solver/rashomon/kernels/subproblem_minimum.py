@@ -5,7 +5,7 @@ from __future__ import annotations
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import helper
 from solver.objective.exact_objective import INFINITE
-from solver.rashomon.search_frames import (
+from solver.rashomon.kernels.search_frames import (
     cheapest_open,
     cost_of_split,
     enter_children,
@@ -13,7 +13,7 @@ from solver.rashomon.search_frames import (
     least_shallow,
     rank_features,
 )
-from solver.rashomon.subproblems import EXPANDED, SLICE_END, Space
+from solver.rashomon.kernels.subproblems import EXPANDED, SLICE_END, Space
 
 
 @helper
