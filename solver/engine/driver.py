@@ -22,7 +22,7 @@ from solver.trees.tree import Shape, Tree, shape_of
 
 _SLICE_SECONDS = 0.03
 _LONGEST_TRACE = 512
-_NEWS_SECONDS = 0.1
+_NEWS_SECONDS = 0.04
 _LATEST = 0.04  # seconds after a limit of time
 
 

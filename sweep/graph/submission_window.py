@@ -54,7 +54,7 @@ _LEARNED = 0.2
 _MOST_TASKS = 50_000
 _PARTS = 32
 _LOOK = 1.0
-_TELL_SHARDS = 0.1
+_TELL_SHARDS = 0.03
 _TOPICS = ("all", "scheduler", MEMORY_TOPIC)
 
 
