@@ -50,6 +50,7 @@ class Confusion:
     classes: tuple[str, ...]
     counts: NDArray[np.int64]
     held_out: bool  # whether these are rows that the tree had not seen
+    repeats: int = 1  # of the validation: each held-out row is there once in each
 
     @property
     def recalls(self) -> list[float | None]:
@@ -216,7 +217,8 @@ def _confusion(
             np.add.at(counts, (target[test], told[ends]), 1)
         if int(counts.sum() - counts.trace()) != sum(int(row["test_errors"]) for row in rows):
             return None
-        return Confusion(tuple(map(str, classes)), counts, held_out=True)
+        repeats = len({row["repeat"] for row in rows})
+        return Confusion(tuple(map(str, classes)), counts, held_out=True, repeats=repeats)
     if not isinstance(final, FinalTree):
         return None
     whole = final.tree

@@ -135,6 +135,7 @@ def _confusion(found: Confusion | None) -> dict[str, Any] | None:
         "classes": found.classes,
         "lines": [{"label": label, "counts": counts, "recall": r} for label, counts, r in lines],
         "held_out": found.held_out,
+        "repeats": found.repeats,
     }
 
 

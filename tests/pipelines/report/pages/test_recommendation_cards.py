@@ -106,6 +106,17 @@ def test_figures_are_those_of_the_rows_and_of_the_data(tmp_path: Path, solvers: 
     assert [leaf.counts for leaf in leaves_of(final.tree)] == expected
 
 
+def test_rows_that_are_held_out_several_times_are_called_so(tmp_path: Path) -> None:
+    """Of 90 rows the table of classes has 180."""
+    repeated = FOLDS.replace("folds: 3", "folds: 3, repeats: 2")
+    report = swept(tmp_path, "[cart]", repeated, "0.1")
+    confusion = cards_of(report, tmp_path / "report")["confusion"]
+    assert sum(sum(line["counts"]) for line in confusion["lines"]) == 180
+    assert confusion["repeats"] == 2
+    page = write_report_data(report, tmp_path / "report").page.read_text("utf-8")
+    assert "Held-out rows, all folds and 2 repetitions together: what is predicted" in page
+
+
 def test_the_command_and_the_file_give_exactly_the_tree_that_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
