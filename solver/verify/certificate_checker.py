@@ -70,7 +70,7 @@ class _Data(NamedTuple):
     depth: int
     error: int = 1  # price of an error
     split: int = 0  # price of a split
-    kind: type[np.signedinteger] = np.int64  # holds all costs of pairs
+    kind: type[np.signedinteger] = np.int64  # holds 2·e·W + 4·q: no number of pairs is beyond ±
 
 
 def _places(mask: NDArray[np.bool_], offset: int = 0) -> Ints:
@@ -147,7 +147,7 @@ class _Batch:
         """Lower bound of each split (Theorem 1); infinite where it cannot pay (Theorem 2)."""
         gain: Ints = self.error * weight - lower
         pays = self._fold(np.add, gain) - self._fold(np.maximum, gain) > self.split
-        return np.where(pays, self.split + self._fold(np.add, lower), _INFINITE)
+        return np.where(pays, self.split + self._fold(np.add, lower), np.iinfo(lower.dtype).max)
 
     def bound(self) -> Ints:
         """What is proven of the branches: each is a leaf, or split at best (Theorem 1)."""
@@ -332,7 +332,7 @@ def _priced(data: _Data, text: str, row: int) -> _Data:
     if error * data.total >= 2**60:
         raise Refused(row, f"λ = {text} and these weights need integers beyond 64 bits")
     split = min(price, error + 1) * data.total
-    kind = np.int32 if 8 * (error * data.total + split) < 2**31 else np.int64
+    kind = np.min_scalar_type(~(2 * error * data.total + 4 * split)).type
     return data._replace(error=error, split=split, kind=kind)
 
 
