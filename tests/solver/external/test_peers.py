@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import time
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from solver import Limits, Problem, Status, solve
@@ -89,6 +91,23 @@ def test_mixed_integer_programs_agree_with_branches(
     monkeypatch.setattr(ExternalSolver, "ask", ask_here)
     least = 15 if kind.name in WITHOUT_LAMBDA else 63
     assert check_claims(kind, range(100, 170)) >= least
+
+
+@pytest.mark.slow
+def test_flowoct_proves_the_optimum_of_monks_1_at_depth_3(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes half a minute of one core."""
+    monkeypatch.setattr(ExternalSolver, "ask", ask_here)
+    table = pd.read_parquet(shared_data / "categorical" / "monks-1-train.parquet")
+    problem = Problem.from_table(table, "target", "onehot-drop-last")
+    limits = Limits(depth=3, seconds=900)
+    found = FlowOct().solve(problem, LAMBDAS[1], limits)
+    best = solve(problem, LAMBDAS[1], limits=limits)
+    assert (found.objective, found.errors, found.splits) == (best.objective, 11, 4)
+    claim = found.extra["claim"]
+    assert claim["status"] == "optimal"
+    assert claim["lower_bound"] == pytest.approx(float(best.objective))
 
 
 @pytest.mark.parametrize("kind", [FlowOct, BinOct, Oct], ids=lambda kind: kind.name)
