@@ -282,7 +282,7 @@ def test_the_process_that_workers_are_forked_from_may_die(
         assert len(before) == 2
         server.kill()
         assert not psutil.wait_procs(before, timeout=60)[1]  # nobody could tell how they end
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0, out + err
     pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
 
