@@ -96,17 +96,8 @@ def rashomon_set(
     """
     check_arguments(problem, limits, monitor)
     question, limits = Question.of(lam_min, within, unit), limits or Limits()
-    given = getattr(optimum, "status", None), getattr(optimum, "lam", None)
-    if optimum is not None and given != (Status.OPTIMAL, question.lam):
-        raise InputError(f"optimum must be an optimal solution at λ = {question.lam}; leave it out")
+    _check_question(problem, question, limits, optimum)
     monitor = monitor or Monitor()
-    check_support(problem.task, bool(problem.ordered))
-    if problem.weight_error:
-        raise InputError(
-            "the weights have too many digits to count good trees exactly; write them with fewer"
-        )
-    if question.lam == 0 and limits.depth is None and limits.splits is None:
-        raise InputError(ENDLESS)
     best = optimum or find_optimum(problem, question.lam, limits, monitor)
     limits = _without_needless(limits, problem, question, best)
     price = Price(question.lam)
@@ -136,6 +127,22 @@ def rashomon_set(
         found.status, found.asked = error.status, question.within
         return found
     return RashomonSet(problem, question, best.objective, counts, search.seconds, monitor)
+
+
+def _check_question(
+    problem: Problem, question: Question, limits: Limits, optimum: Solution | None
+) -> None:
+    """Refuse what cannot be asked, with an InputError or an UnsupportedError."""
+    given = getattr(optimum, "status", None), getattr(optimum, "lam", None)
+    if optimum is not None and given != (Status.OPTIMAL, question.lam):
+        raise InputError(f"optimum must be an optimal solution at λ = {question.lam}; leave it out")
+    check_support(problem.task, bool(problem.ordered))
+    if problem.weight_error:
+        raise InputError(
+            "the weights have too many digits to count good trees exactly; write them with fewer"
+        )
+    if question.lam == 0 and limits.depth is None and limits.splits is None:
+        raise InputError(ENDLESS)
 
 
 def warm_up() -> None:
