@@ -17,7 +17,7 @@ from solver.features.number_format import count
 from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor
-from solver.objective.weights import least_weight
+from solver.objective.integer_weights import least_weight
 from solver.options import Option
 from solver.problem.problem import Problem
 from solver.search_shards import Shard

@@ -14,7 +14,7 @@ from solver.catalogue import get_solver
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
-from solver.objective.weights import whole_weights
+from solver.objective.integer_weights import whole_weights
 from solver.path.path import Path
 from solver.path.path_search import find_path
 from solver.trees.tree import Tree

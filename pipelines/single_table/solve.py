@@ -24,7 +24,7 @@ from solver.features.text_parsing import TextFormat
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import as_lambda
-from solver.objective.weights import whole_weights
+from solver.objective.integer_weights import whole_weights
 from solver.path.path import Path as LamPath
 from solver.path.path_search import find_path
 from solver.problem.problem import Problem

@@ -35,8 +35,8 @@ from solver.features.category_values import override, sort_categories
 from solver.features.column_inference import Override, infer_columns
 from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import NodeTest
-from solver.features.ordered_values import Scale
-from solver.objective.weights import WholeWeights
+from solver.features.ranks_and_cuts import Scale
+from solver.objective.integer_weights import WholeWeights
 
 __all__ = [
     "ENCODINGS",

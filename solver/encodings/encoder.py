@@ -19,7 +19,7 @@ from solver.features.category_values import Category, show_value
 from solver.features.column_inference import FEW_VALUES
 from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import NodeTest
-from solver.features.ordered_values import Scale
+from solver.features.ranks_and_cuts import Scale
 
 MAX_CELLS = 2**30
 """Largest matrix, rows × features, that is made (4 GiB)."""
@@ -116,7 +116,7 @@ class Encoder:
     options : dict
         All its options with their values.
     tests : tuple
-        One a feature; a :class:`solver.features.ordered_values.Scale` for kept numbers.
+        One a feature; a :class:`solver.features.ranks_and_cuts.Scale` for kept numbers.
     columns : dict
         How each raw column is read, in the order of the table.
     without_feature : tuple of str

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from solver.encodings.round_thresholds import roundest_moments, roundest_numbers
 from solver.features.node_tests import ThresholdTest
-from solver.features.ordered_values import Scale
+from solver.features.ranks_and_cuts import Scale
 
 
 @dataclass(frozen=True, eq=False)

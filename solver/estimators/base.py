@@ -34,7 +34,7 @@ from solver.features.to_pandas import as_frame
 from solver.limits import Limits
 from solver.notebook_display import to_html
 from solver.objective.exact_objective import as_lambda
-from solver.objective.weights import WholeWeights, whole_weights
+from solver.objective.integer_weights import WholeWeights, whole_weights
 from solver.path.path import Path
 from solver.problem.problem import Problem
 from solver.solution import Status

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.features.category_values import Category, key_of
-from solver.objective.weights import WholeWeights, whole_weights
+from solver.objective.integer_weights import WholeWeights, whole_weights
 
 ClassWeight: TypeAlias = Mapping[Any, Any] | str | None
 """``"balanced"``, a weight for each label, or None for equal weights."""

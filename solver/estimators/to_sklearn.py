@@ -15,7 +15,7 @@ from solver.errors import InputError
 from solver.features.category_values import Category, kind_of
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
 from solver.trees.tree import Node, Tree
-from solver.trees.tree_layout import TreeSource, tree_of
+from solver.trees.tree_view import TreeSource, tree_of
 
 _LARGEST = float(np.finfo(np.float32).max)
 _FIELDS = {

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solver.kernels.constants import GOLDEN, ONE, ZERO, Ints, Words
 from solver.kernels.hashing import mixed
@@ -13,6 +14,7 @@ from solver.kernels.jit import helper, kernel, trailing_zeros
 from solver.kernels.records import by_reference
 from solver.problem.problem import Problem
 
+Mask = NDArray[np.bool_]
 _CODES_AT_A_TIME = 2**22
 
 
@@ -158,3 +160,15 @@ def count_rows(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) ->
 def split_counts(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) -> None:
     """As :func:`count_rows`, for the caller outside of the search."""
     count_rows(table, rows, n, totals, singles)
+
+
+def packed(mask: Mask) -> Words:
+    """A mask as 64-bit words, the first row in the lowest bit."""
+    bits = np.zeros(-(-len(mask) // 64) * 64, np.uint8)
+    bits[: len(mask)] = mask
+    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def unpacked(words: Words, rows: int) -> Mask:
+    """The reverse of :func:`packed`."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little")[:rows].astype(bool)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.kernels.bit_masks import packed
 from solver.kernels.constants import Floats, Ints, Words
+from solver.kernels.packed_rows import packed
 from solver.kernels.records import by_reference
 from solver.osdt import search_counters
 from solver.problem.problem import Problem

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.features.node_tests import NodeTest
-from solver.features.ordered_values import Scale
+from solver.features.ranks_and_cuts import Scale
 
 
 class Copy(NamedTuple):

@@ -21,11 +21,16 @@ from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import NodeTest
 from solver.features.number_format import at_least, count
 from solver.features.oblique_tests import SurfaceTest
-from solver.features.ordered_values import Axis, CutTests, Scale
+from solver.features.ranks_and_cuts import Axis, CutTests, Scale
 from solver.features.to_pandas import as_frame
 from solver.objective.exact_objective import CostScale
+from solver.objective.integer_weights import (
+    LARGEST_ERROR,
+    WholeWeights,
+    round_weights,
+    whole_weights,
+)
 from solver.objective.squared_error import TOLERANCE, Moments, check_spread, tolerance_of
-from solver.objective.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
 from solver.problem.deduplication import (
     Copy,
     collapse,
@@ -34,7 +39,7 @@ from solver.problem.deduplication import (
     distinct_features,
     equal_rows,
 )
-from solver.problem.from_codes import (
+from solver.problem.from_codes_checks import (
     default_test,
     output_names,
     read_arities,
@@ -80,7 +85,7 @@ class Problem:
         Number of codes of each feature.
     tests : sequence
         The test on a raw row behind each encoded feature. For *ordered* features each cut between
-        two neighbouring codes is a test, see :mod:`solver.features.ordered_values`.
+        two neighbouring codes is a test, see :mod:`solver.features.ranks_and_cuts`.
     classes : tuple
         Labels, sorted; none in regression.
     n_rows : int
@@ -249,7 +254,7 @@ class Problem:
         target : array-like of int, shape (n,), or of float, shape (n,) or (n, outputs)
             Classes, or the targets of regression.
         weights : array-like, optional
-            See :func:`solver.objective.weights.whole_weights`.
+            See :func:`solver.objective.integer_weights.whole_weights`.
         arities : sequence of int, optional
             Number of codes of each feature; by default that of its test, or the largest code + 1.
         tests : sequence, optional
@@ -324,7 +329,7 @@ class Problem:
 
     @property
     def ordered(self) -> bool:
-        """Whether features are ordered: each test is then a cut (``features.ordered_values``)."""
+        """Whether features are ordered: each test is then a cut (``features.ranks_and_cuts``)."""
         return isinstance(self.tests, CutTests)
 
     @cached_property

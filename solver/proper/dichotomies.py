@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.kernels.bit_masks import packed, unpacked
 from solver.kernels.constants import Ints, Words
 from solver.kernels.jit import ensure_compiled
+from solver.kernels.packed_rows import packed, unpacked
 from solver.proper import hyperplane_sides
 from solver.proper.hyperplane_sides import (
     DEGENERATE,

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from solver.engine.driver import Engine
 from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
-from solver.kernels.bit_masks import packed
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Words
 from solver.kernels.jit import ensure_compiled
+from solver.kernels.packed_rows import packed
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.proper import kernels

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.features.ordered_values import CutTests
+from solver.features.ranks_and_cuts import CutTests
 from solver.problem.problem import Problem
 
 

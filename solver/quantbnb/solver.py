@@ -19,7 +19,7 @@ from solver.options import Option
 from solver.problem.problem import Problem
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.greedy import GREEDY
-from solver.quantbnb.ordered_features import Columns
+from solver.quantbnb.merge_thresholds import Columns
 from solver.quantbnb.paper.initial_state import begin
 from solver.quantbnb.paper.state import BOUNDS
 from solver.quantbnb.regression.engine import SquaresEngine

@@ -20,8 +20,8 @@ import numpy as np
 from solver.errors import InputError, UnsupportedError, unknown_name
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
 from solver.problem.problem import Problem
+from solver.rashomon.duplicate_features import TableFeature
 from solver.rashomon.enumerate_trees import GoodTrees, Pair, Split
-from solver.rashomon.table_features import TableFeature
 from solver.trees.tree import Shape
 
 MOST_TRIED = 2_000_000

@@ -11,7 +11,7 @@ from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import objective
 from solver.problem.problem import Problem
-from solver.rashomon.search import LimitError
+from solver.rashomon.build_graph import LimitError
 from solver.solution import Solution, Status
 
 

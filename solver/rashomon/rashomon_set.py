@@ -18,16 +18,16 @@ from solver.kernels.constants import Ints
 from solver.monitor import Monitor
 from solver.objective.exact_objective import as_lambda, objective
 from solver.problem.problem import Problem
+from solver.rashomon.build_graph import Prices
 from solver.rashomon.enumerate_trees import GoodTrees
 from solver.rashomon.exact_counts import ExactCounts
 from solver.rashomon.kernels.graph import EDGES, EXPANDED_NODES
 from solver.rashomon.multiplicity import Multiplicity, Predictions
-from solver.rashomon.search import Prices
 from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
 from solver.rashomon.tree_filters import Wish, Wishes
 from solver.solution import Status, share_of
+from solver.trees.export_many_trees import to_timbertrek, tree_table
 from solver.trees.tree import Tree
-from solver.trees.tree_table import to_timbertrek, tree_table
 
 UNITS = ("relative", "objective", "lam")
 
@@ -317,7 +317,7 @@ class RashomonSet:
         return [self.problem.grow(self._trees.draw(chance)) for _ in range(n)]
 
     def to_frame(self, n: int = 1000) -> pd.DataFrame:
-        """The ``n`` best trees as a table, see :func:`solver.trees.tree_table.tree_table`."""
+        """The ``n`` best trees in a table: :func:`solver.trees.export_many_trees.tree_table`."""
         return tree_table(islice(self.trees(), n), self.problem.total_weight, self.lam)
 
     def to_timbertrek(self, n: int = 1000) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def restored(
     ----------
     problem : Problem
     error, split : int
-        The prices, see :class:`solver.rashomon.search.Prices`.
+        The prices, see :class:`solver.rashomon.build_graph.Prices`.
     budget : int
         The most that a good tree costs.
     stored : StoredGraph

@@ -12,11 +12,11 @@ from solver.errors import InputError, unknown_name
 from solver.features.node_tests import NodeTest
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
+from solver.rashomon.duplicate_features import TableFeature, table_features
 from solver.rashomon.enumerate_trees import GoodTrees, Pair
 from solver.rashomon.exact_counts import ExactCounts
 from solver.rashomon.kernels.graph import EDGES
 from solver.rashomon.monotone import MonotoneTrees, Values, rules_of
-from solver.rashomon.table_features import TableFeature, table_features
 from solver.trees.tree import Shape
 
 

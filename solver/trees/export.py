@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from solver.features.number_format import count
-from solver.trees.tree_layout import (
+from solver.trees.tree_view import (
     BEND,
     BOX,
     LINE_HEIGHT,

@@ -20,7 +20,7 @@ from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
 from solver.features.number_format import moment_in_full
 from solver.features.oblique_tests import SurfaceTest
 from solver.trees.tree import Node, Tree
-from solver.trees.tree_layout import TreeSource, tree_of
+from solver.trees.tree_view import TreeSource, tree_of
 
 _HELPERS = {
     "_among": '''

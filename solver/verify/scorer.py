@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from solver.features.oblique_tests import SurfaceTest
-from solver.features.ordered_values import CutTests
+from solver.features.ranks_and_cuts import CutTests
 from solver.objective.exact_objective import Errors
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree

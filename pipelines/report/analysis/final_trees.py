@@ -25,7 +25,7 @@ from solver.errors import InputError
 from solver.limits import Limits
 from solver.solution import Status
 from solver.trees.tree import Tree
-from solver.trees.tree_layout import in_short
+from solver.trees.tree_view import in_short
 from sweep.datasets import Dataset, DatasetRef, load_dataset
 from sweep.plan.task_keys import canonical, task_key
 from sweep.spec.folds import Fold

@@ -28,7 +28,7 @@ from pipelines.report.data.stored_tables import decompress
 from solver.features.node_tests import CategoryTest, NodeTest
 from solver.solution import Status
 from solver.trees.tree import Tree
-from solver.trees.tree_layout import in_short
+from solver.trees.tree_view import in_short
 
 _USED = ["tree", "ok", "status", "fold", "errors", "total_weight", "task", *quality.COLUMNS]
 

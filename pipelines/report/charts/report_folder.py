@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from solver.errors import InputError
 from solver.trees.export import export_svg, plot_tree
 from solver.trees.tree import Tree
-from solver.trees.tree_layout import layout, tree_view
+from solver.trees.tree_view import layout, tree_view
 
 MOST_LINES = 100_000
 """A table of more rows is written as Parquet only: no spreadsheet opens such a CSV."""

@@ -18,7 +18,7 @@ from pipelines.report.charts.style import COLOURS, FAINT, INK, MARKS, PERCENT, n
 from pipelines.report.data import formatting
 from solver.solution import Status
 from solver.trees.export import CLASS_COLOURS, CLASS_FILLS
-from solver.trees.tree_layout import shorten
+from solver.trees.tree_view import shorten
 
 
 def family_chart(found: FamilySet) -> Figure:

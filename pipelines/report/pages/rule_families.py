@@ -11,7 +11,7 @@ from pipelines.report.charts.report_folder import Figures
 from pipelines.report.charts.rule_families import family_chart, region_chart
 from pipelines.report.data import formatting
 from solver.features.number_format import in_full
-from solver.trees.tree_layout import shorten
+from solver.trees.tree_view import shorten
 
 MOST_LINES = 40
 """The largest number of sizes in the page's table; the file has all."""

@@ -60,7 +60,7 @@ from solver.quantbnb.classification.state import (
     Sweep,
     Table,
 )
-from solver.quantbnb.classification.stumps import code_holding, divide, evaluate, weight_below
+from solver.quantbnb.classification.stump_pairs import code_holding, divide, evaluate, weight_below
 
 POINT, EMPTY, NOTHING = range(3)
 

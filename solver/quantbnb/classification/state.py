@@ -69,7 +69,7 @@ class Part(NamedTuple):
 
 @by_reference
 class Sweep(NamedTuple):
-    """Scratch of :func:`solver.quantbnb.classification.stumps.evaluate`."""
+    """Scratch of :func:`solver.quantbnb.classification.stump_pairs.evaluate`."""
 
     words: Words  # (blocks,)
     totals: Ints  # (2 · classes)

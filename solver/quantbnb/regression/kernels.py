@@ -7,7 +7,7 @@ cuts. The search takes the intervals of the lowest bounds and evaluates cuts in 
 them. It ends when no interval can hold anything better than the best tree.
 
 On the last level the halves of a cut are split at most once. There :data:`LANES` cuts, of any
-intervals, are evaluated together, see :mod:`solver.quantbnb.regression.row_subsets`. On the levels
+intervals, are evaluated together, see :mod:`solver.quantbnb.regression.stump_pairs`. On the levels
 above, the next level searches the halves of one cut, one after the other, each under a *cap*: from
 this cost on it is of no interest, neither for the cut nor for an interval next to it.
 
@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import helper, kernel
-from solver.quantbnb.regression.row_subsets import evaluate, halve, leaf_cost, mark
 from solver.quantbnb.regression.simd import LANES
 from solver.quantbnb.regression.state import (
     AT,
@@ -61,6 +60,7 @@ from solver.quantbnb.regression.state import (
     Parts,
     Scratch,
 )
+from solver.quantbnb.regression.stump_pairs import evaluate, halve, leaf_cost, mark
 
 _LARGEST_CODE = 2**31 - 1
 

@@ -1,5 +1,5 @@
 """The compiled search for good trees: a memo of subproblems, bounds, the graph, and counts.
 
 Here: numba functions on plain arrays.
-Not here: the objects that own the arrays (``solver.rashomon.search`` and ``exact_counts``).
+Not here: the objects that own the arrays (``solver.rashomon.build_graph`` and ``exact_counts``).
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper
-from solver.rashomon.kernels.branch_weights import grandchildren_of, leaf_cost, weight_of
+from solver.rashomon.kernels.class_counts import grandchildren_of, leaf_cost, weight_of
 from solver.rashomon.kernels.subproblems import NO_LIMIT, Space
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from solver.kernels.constants import FULL, PROVEN, Ints
 from solver.kernels.jit import helper, kernel, popcount
 from solver.kernels.records import by_reference
-from solver.rashomon.kernels.memo import describe
-from solver.rashomon.kernels.search_frames import (
+from solver.rashomon.kernels.candidate_splits import (
     cheapest_open,
     cost_of_split,
     enter_children,
     rank_features,
 )
+from solver.rashomon.kernels.memo import describe
 from solver.rashomon.kernels.subproblem_minimum import find_minimum
 from solver.rashomon.kernels.subproblems import NODES, Space
 

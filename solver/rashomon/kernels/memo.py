@@ -8,7 +8,7 @@ from solver.kernels.constants import GOLDEN
 from solver.kernels.hashing import folded, mixed
 from solver.kernels.jit import helper
 from solver.rashomon.kernels.bounds import bound_by_classes
-from solver.rashomon.kernels.branch_weights import leaf_cost, select, weigh
+from solver.rashomon.kernels.class_counts import leaf_cost, select, weigh
 from solver.rashomon.kernels.subproblems import NODES, Space
 
 

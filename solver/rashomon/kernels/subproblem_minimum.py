@@ -5,7 +5,7 @@ from __future__ import annotations
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import helper
 from solver.objective.exact_objective import INFINITE
-from solver.rashomon.kernels.search_frames import (
+from solver.rashomon.kernels.candidate_splits import (
     cheapest_open,
     cost_of_split,
     enter_children,

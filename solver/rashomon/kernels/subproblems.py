@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.kernels.bit_masks import packed
 from solver.kernels.constants import Ints, Words
 from solver.kernels.hashing import slots_for
+from solver.kernels.packed_rows import packed
 from solver.kernels.records import by_reference
 from solver.problem.problem import Problem
 

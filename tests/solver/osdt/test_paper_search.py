@@ -16,8 +16,7 @@ import solver
 from solver import InputError, Limits, Problem
 from solver.monitor import Monitor
 from solver.osdt.scheduling_policies import POLICIES
-from solver.osdt.search import OsdtSearch
-from solver.osdt.solver import Osdt
+from solver.osdt.solver import Osdt, OsdtSearch
 from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits
 
 LAM = Fraction(1, 20)

@@ -17,8 +17,7 @@ from solver.monitor import Monitor
 from solver.objective.exact_objective import CostScale
 from solver.osdt.engine import BOUNDS
 from solver.osdt.scheduling_policies import POLICIES
-from solver.osdt.search import OsdtSearch
-from solver.osdt.solver import Osdt
+from solver.osdt.solver import Osdt, OsdtSearch
 from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))

@@ -17,7 +17,7 @@ from solver import InputError, Limits, Problem, Tree, export_text, solve
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, ThresholdTest
 from solver.features.oblique_tests import HyperplaneTest
-from solver.features.ordered_values import Scale
+from solver.features.ranks_and_cuts import Scale
 from tests.helpers.strategies import tables
 
 FRAME = pd.DataFrame(

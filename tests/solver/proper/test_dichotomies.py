@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.kernels.bit_masks import packed, unpacked
+from solver.kernels.packed_rows import packed, unpacked
 from solver.proper import hyperplane_sides
 from solver.proper.dichotomies import Cuts, Dichotomies, spanning
 from tests.naive_geometry import dichotomies

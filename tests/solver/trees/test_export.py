@@ -23,7 +23,7 @@ from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
 from solver.problem.problem import Problem
 from solver.trees.export import export_dot, export_svg, export_text, plot_tree
 from solver.trees.tree import Node, Tree
-from solver.trees.tree_layout import fold_terms, in_short, layout, tree_view
+from solver.trees.tree_view import fold_terms, in_short, layout, tree_view
 
 ODOR = CategoryTest("odor", (("almond",), ("foul",), ("none",), (None,)))
 AGE = ThresholdTest('age <years> & "more" $x$', 30.5)

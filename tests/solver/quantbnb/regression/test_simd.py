@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from solver.kernels.jit import kernel
-from solver.quantbnb.regression.row_subsets import _sweep
 from solver.quantbnb.regression.simd import LANES, sum_lanes
 from solver.quantbnb.regression.state import Params, Parts, Scratch, new_parts, new_scratch
+from solver.quantbnb.regression.stump_pairs import _sweep
 
 
 def _run(parts: Parts, params: Params, scratch: Scratch, rows: int) -> None:

@@ -6,7 +6,7 @@ from solver.kernels.constants import ZERO
 from solver.kernels.jit import helper
 from solver.objective.exact_objective import INFINITE
 from solver.rashomon.kernels.bounds import bound_by_classes, bound_by_splits, child_depth
-from solver.rashomon.kernels.branch_weights import (
+from solver.rashomon.kernels.class_counts import (
     children_of,
     pair_columns,
     select,

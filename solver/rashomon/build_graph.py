@@ -16,7 +16,7 @@ from solver.kernels.hashing import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
-from solver.objective.weights import least_weight
+from solver.objective.integer_weights import least_weight
 from solver.problem.problem import Problem
 from solver.rashomon.kernels.counting import count_trees, make_cells
 from solver.rashomon.kernels.graph import SIZE, Graph, enter_root, expand_graph, make_graph

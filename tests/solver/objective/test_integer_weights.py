@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver import InputError, Limits, Problem
-from solver.objective.weights import LARGEST_ERROR, round_weights, whole_weights
+from solver.objective.integer_weights import LARGEST_ERROR, round_weights, whole_weights
 from tests import naive
 
 

@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 
 from solver.features.node_tests import NodeTest, ThresholdTest
-from solver.features.ordered_values import CutTests, Scale
+from solver.features.ranks_and_cuts import CutTests, Scale
 from solver.monitor import Monitor
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from solver import Problem, rashomon_set
 from solver.errors import UnsupportedError
+from solver.trees.export_many_trees import to_timbertrek
 from solver.trees.tree import Tree
-from solver.trees.tree_table import to_timbertrek
 
 FRAME = pd.DataFrame({
     "age": [20, 30, 40, 50, 60, 70, 20, 40, 60],

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver import Problem
-from solver.features.ordered_values import CutTests, Scale
+from solver.features.ranks_and_cuts import CutTests, Scale
 from solver.trees.tree import Shape
 from solver.verify.scorer import score
 from tests.helpers.row_scores import score_rows

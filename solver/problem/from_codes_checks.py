@@ -15,7 +15,7 @@ from solver.features.columns import KINDS, ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest, parse_test
 from solver.features.number_format import count
 from solver.features.oblique_tests import SurfaceTest
-from solver.features.ordered_values import Scale
+from solver.features.ranks_and_cuts import Scale
 from solver.problem.target import check_classes, read_target_array
 from solver.trees.tree import TaskType
 
