@@ -50,6 +50,7 @@ LAYERS = (
     "pipelines.reproduce",
     "pipelines.report.data",
     "pipelines.report.analysis",
+    "pipelines.report.output_folder",
     "pipelines.report.charts",
     "pipelines.report.pages",
     "pipelines.report.write",

@@ -54,8 +54,8 @@ MAY_START = {
     "solver/external/child_process.py",  # this Python, with our own script
     "sweep/plan/software_versions.py",  # git, with fixed words
     "sweep/clusters/slurm_cluster.py",  # squeue and scancel, with numbers of jobs
-    "pipelines/background/detached.py",  # this Python, with our own command
-    "pipelines/background/remote.py",  # holds what the one before has started
+    "pipelines/background/detached_driver.py",  # this Python, with our own command
+    "pipelines/background/remote_driver.py",  # holds what the one before has started
 }
 """Modules that start processes of this machine."""
 

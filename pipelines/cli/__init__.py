@@ -6,13 +6,13 @@ Not here: the work that they start (``single_table``, ``report``, ``sweep.graph`
 
 from pipelines.cli.app import treesweep
 from pipelines.cli.cluster import cluster
-from pipelines.cli.inspect import init, inspect
-from pipelines.cli.list_commands import datasets, encodings, solvers
+from pipelines.cli.datasets_and_solvers import datasets, encodings, solvers
+from pipelines.cli.inspect_and_init import init, inspect
 from pipelines.cli.path import path
 from pipelines.cli.predict import predict
 from pipelines.cli.rashomon import rashomon
 from pipelines.cli.reproduce import reproduce
-from pipelines.cli.show import show
+from pipelines.cli.show_tree import show
 from pipelines.cli.solve import solve
 from pipelines.cli.submit import stop, submit
 from pipelines.cli.sweeps import compare, report, resume, run, status, verify

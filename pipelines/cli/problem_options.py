@@ -180,7 +180,7 @@ def column_option(name: str, wish: Any) -> str:
 def remedies_as_options() -> Iterator[None]:
     """Replace remedies for a sweep's YAML in messages by options of the command."""
     from solver import InputError
-    from sweep.spec.error_hints import LIMIT, with_overrides
+    from sweep.spec.hints_as_yaml import LIMIT, with_overrides
 
     try:
         yield

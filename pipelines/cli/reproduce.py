@@ -54,8 +54,8 @@ def reproduce(
     """
     from pipelines.progress.display import describe_outcome, make_display
     from pipelines.report.charts.paper_figures import PAPER_FIGURES
-    from pipelines.report.charts.report_folder import ReportFolder, to_svg
     from pipelines.report.charts.style import style
+    from pipelines.report.output_folder import ReportFolder, to_svg
     from pipelines.report.pages.markdown_tables import comparison_markdown, write_between_marks
     from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data

@@ -55,7 +55,7 @@ def submit(spec: Path, out: str | None, cluster: Path | None, on_cluster: bool) 
 def _submit_here(
     sweep: SweepFile, folder: str, config: Cluster | None, cluster: Path | None
 ) -> int:
-    from pipelines.background.detached import await_driver, log_for, start_driver
+    from pipelines.background.detached_driver import await_driver, log_for, start_driver
     from sweep.clusters import reach_cluster
 
     arguments = ["resume", folder]
@@ -73,7 +73,7 @@ def _submit_here(
 
 
 def _submit_there(sweep: SweepFile, folder: str, config: Cluster | None) -> int:
-    from pipelines.background.remote import await_launched, launch
+    from pipelines.background.remote_driver import await_launched, launch
     from sweep.clusters import Address, open_cluster
     from sweep.clusters.worker_admission import check_workers
 
@@ -123,7 +123,7 @@ def _say_how_to_go_on(folder: str, log: str) -> None:
 @click.argument("folder", metavar="DIR")
 def stop(folder: str) -> int:
     """Stop the sweep of a folder, as Ctrl-C does: running searches end, and are kept."""
-    from pipelines.background.detached import await_end, stop_driver
+    from pipelines.background.detached_driver import await_end, stop_driver
 
     driver = stop_driver(folder)
     click.echo(f"Asked {driver.name} to stop; waiting for it.")

@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 
 from pipelines.progress.display import describe
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.charts.report_folder import ReportFolder
+from pipelines.report.output_folder import ReportFolder
 from pipelines.report.pages.index_page import INDEX
 from pipelines.report.write import ReportPaths, gather_report, write_report_data
 from solver.errors import InputError
 from solver.features.number_format import at_least, count
 from sweep.events import Progress
 from sweep.filesystem import Folder, Place, open_folder
-from sweep.spec.task_options import shown_lam
+from sweep.spec.task_requests import shown_lam
 from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.plan_file import plan_tables
 from sweep.store.sweep_status import SweepStatus, open_searches, sweep_status

@@ -26,15 +26,15 @@ from pipelines.report.analysis.scaling import find_scalings, scaling_table
 from pipelines.report.analysis.solvers.anytime import anytime_curves, without_split
 from pipelines.report.analysis.solvers.mean_ranks import mean_ranks
 from pipelines.report.analysis.solvers.outcomes import compare_outcomes
-from pipelines.report.charts.report_folder import MOST_LINES, Figures, ReportFolder
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import LABELS, Results, load_results
+from pipelines.report.data.store_reader import read_traces
 from pipelines.report.data.stored_good_trees import StoredSets
-from pipelines.report.data.stored_tables import read_traces
+from pipelines.report.output_folder import MOST_LINES, Figures, ReportFolder
 from pipelines.report.pages import csv_tables
 from pipelines.report.pages.index_page import INDEX, write_pages
 from pipelines.report.pages.markdown_tables import comparison_markdown
-from pipelines.reproduce.published_tables import reproduce
+from pipelines.reproduce.compare_published import reproduce
 from solver.errors import InputError
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.filesystem import Place, is_remote
@@ -77,7 +77,7 @@ def write_report(
         The report's folder; by default ``report`` in the sweep's folder, unless that is on S3.
     published : str or Path, optional
         A CSV of published results to compare with, see
-        :func:`pipelines.reproduce.published_tables.reproduce`.
+        :func:`pipelines.reproduce.compare_published.reproduce`.
     single_file : bool
         Whether to write also one page that needs no other file, to be mailed.
 

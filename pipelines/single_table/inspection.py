@@ -17,7 +17,7 @@ from solver.features.number_format import count, share
 from solver.problem.target import read_labels
 from sweep.datasets import DatasetRef, load_table, parse_reference
 from sweep.datasets.files import EXCEL_CHARSET, UTF8
-from sweep.spec.error_hints import find_overrides, in_yaml
+from sweep.spec.hints_as_yaml import find_overrides, in_yaml
 
 _EXAMPLES = 3
 _MANY_CLASSES = 20

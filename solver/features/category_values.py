@@ -293,7 +293,7 @@ def remedy(name: Any, *wishes: Any) -> str:
 
 
 def override(name: Any, wish: Any) -> str:
-    """A column's entry in Python; ``sweep.spec.error_hints`` has it in other words."""
+    """A column's entry in Python; ``sweep.spec.hints_as_yaml`` has it in other words."""
     return f"columns={ {str(name): wish}!r}"
 
 

@@ -23,7 +23,7 @@ from sweep.graph.submission_window import Window
 from sweep.graph.time_left import TimeLeft
 from sweep.plan.plan import Plan, make_plan
 from sweep.plan.software_versions import fingerprint
-from sweep.rows.path_gaps import checkpoint_gap, largest_gap_of_all
+from sweep.rows.largest_path_gap import checkpoint_gap, largest_gap_of_all
 from sweep.rows.result_rows import Checkpoint, Finished
 from sweep.spec.spec import SweepFile
 from sweep.store import store as stores

@@ -19,8 +19,8 @@ from sweep.plan.plan import NodeInfo
 from sweep.plan.software_versions import git_revision, versions
 from sweep.plan.task_keys import canonical, strict_json
 from sweep.rows import schema
+from sweep.rows.interrupted_paths import solves_of
 from sweep.rows.metric_columns import train_quality
-from sweep.rows.path_progress import solves_of
 from sweep.rows.schema import FILES
 
 
@@ -36,8 +36,8 @@ class Checkpoint:
     iterations: int
     nodes: int = 0
     path: str | None = None
-    """The solved λ of a λ-path, see :func:`sweep.rows.path_progress.dump_solves`. The other fields
-    then belong to the λ that was being solved."""
+    """The solved λ of a λ-path, see :func:`sweep.rows.interrupted_paths.dump_solves`. The other
+    fields then belong to the λ that was being solved."""
 
     @property
     def gap(self) -> Fraction:

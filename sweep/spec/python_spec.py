@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from solver.errors import InputError
-from sweep.spec.error_hints import in_dict
+from sweep.spec.hints_as_yaml import in_dict
 from sweep.spec.spec import SweepFile, load_spec, read_spec
 from sweep.spec.yaml_reader import (
     Location,

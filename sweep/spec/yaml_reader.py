@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from solver.errors import InputError, unknown_name
 from solver.features.utf8 import check_storable
-from sweep.spec.error_hints import in_yaml
+from sweep.spec.hints_as_yaml import in_yaml
 
 _MOST_NODES = 1_000_000
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from solver.solution import Status
 from sweep.filesystem import Folder, Place, open_folder
-from sweep.rows.path_gaps import PATH, checkpoint_gap, largest_gap, open_paths, row_gap
+from sweep.rows.largest_path_gap import PATH, checkpoint_gap, largest_gap, open_paths, row_gap
 from sweep.rows.result_rows import Checkpoint
 from sweep.store import rashomon_files
 from sweep.store.certificate_files import BYTES, lost

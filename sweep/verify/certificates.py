@@ -18,9 +18,9 @@ from solver.solution import Status
 from solver.verify.certificate_checker import Refused, check
 from sweep.filesystem import Folder
 from sweep.rows.path_columns import objective_at, stored_claims
-from sweep.spec.task_options import asks_proof
+from sweep.spec.task_requests import asks_proof
 from sweep.store.certificate_files import BYTES, read_certificate, relative_path
-from sweep.verify.raw_data import FoldKey, Tables
+from sweep.verify.datasets import FoldKey, Tables
 
 
 def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:

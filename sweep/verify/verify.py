@@ -25,7 +25,7 @@ from sweep.plan.task_keys import allowed_trees, canonical, task_key
 from sweep.rows import schema
 from sweep.rows.metric_columns import rmse
 from sweep.rows.result_rows import Checkpoint
-from sweep.spec.task_options import shown_lam
+from sweep.spec.task_requests import shown_lam
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import planned_tasks
 from sweep.store.row_precedence import RUN_COLUMNS, rows_of_tasks
@@ -34,8 +34,8 @@ from sweep.store.search_states import state_name, state_sizes
 from sweep.store.store import read_manifest
 from sweep.verify import rashomon_sets
 from sweep.verify.certificates import check_certificate, check_presence
+from sweep.verify.datasets import FoldKey, Tables
 from sweep.verify.lambda_paths import check_path_columns, check_stored_path, path_claims
-from sweep.verify.raw_data import FoldKey, Tables
 from sweep.verify.sampling import Ticker, sampled_rows
 
 _RESULTS = (

@@ -39,11 +39,17 @@ from sweep import datasets
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.plan.plan import Node, NodeInfo
 from sweep.rows import result_rows
+from sweep.rows.interrupted_paths import (
+    ResumedSeries,
+    Solved,
+    parse_solves,
+    recalled_path,
+    with_known,
+)
 from sweep.rows.metric_columns import held_out_quality
 from sweep.rows.path_columns import path_columns, path_disagreement
-from sweep.rows.path_progress import ResumedSeries, Solved, parse_solves, recalled_path, with_known
 from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
-from sweep.spec.task_options import asked_rashomon, asks_path, asks_proof, own_options
+from sweep.spec.task_requests import asked_rashomon, asks_path, asks_proof, own_options
 from sweep.worker.batch_iterator import BatchCells
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper

@@ -15,7 +15,7 @@ import pandas as pd
 from pipelines.option_labels import option_text
 from pipelines.report.data.columnar_tables import firsts, floats, groups
 from pipelines.report.data.results import Results
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
 from solver.catalogue import SOLVERS
 from solver.solution import Status
 

@@ -29,7 +29,7 @@ from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data import formatting
 from pipelines.report.data.metrics import REGRESSION, rmse, test_words, train_words
 from pipelines.report.data.results import Results
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
 from solver.catalogue import SOLVERS
 from solver.features.category_values import as_yaml
 from solver.solution import Status
@@ -38,7 +38,7 @@ from sweep.datasets import Dataset
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.datasets.files import UTF8
 from sweep.spec.folds import Fold, test_rows
-from sweep.spec.task_options import own_options
+from sweep.spec.task_requests import own_options
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 

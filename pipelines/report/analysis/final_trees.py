@@ -19,7 +19,7 @@ from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.data import formatting
 from pipelines.report.data.metrics import number
 from pipelines.report.data.results import Results
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
 from solver.catalogue import get_solver
 from solver.errors import InputError
 from solver.limits import Limits
@@ -29,7 +29,7 @@ from solver.trees.tree_view import in_short
 from sweep.datasets import Dataset, DatasetRef, load_dataset
 from sweep.plan.task_keys import canonical, task_key
 from sweep.spec.folds import Fold
-from sweep.spec.task_options import own_options
+from sweep.spec.task_requests import own_options
 from sweep.worker.encode import encode
 
 KNOWN = ".final-trees.json"

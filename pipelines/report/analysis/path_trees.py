@@ -24,7 +24,7 @@ from pipelines.report.analysis.path_points import Points
 from pipelines.report.data import metrics as quality
 from pipelines.report.data.columnar_tables import Groups, Ints, firsts, groups
 from pipelines.report.data.formatting import is_number
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
 from solver.features.node_tests import CategoryTest, NodeTest
 from solver.solution import Status
 from solver.trees.tree import Tree

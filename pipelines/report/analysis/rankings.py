@@ -23,7 +23,7 @@ from pipelines.report.data.columnar_tables import (
 from pipelines.report.data.exact_paths import run_gaps
 from pipelines.report.data.metrics import COLUMNS, REGRESSION, open_gap
 from pipelines.report.data.results import LABELS, Results
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
 from solver.solution import Status
 from solver.trees.tree import Tree
 

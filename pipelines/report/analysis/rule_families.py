@@ -16,7 +16,7 @@ from pipelines.option_labels import telling_options
 from pipelines.report.data.columnar_tables import lam_ranks
 from pipelines.report.data.metrics import REGRESSION
 from pipelines.report.data.results import Results
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.solution import Status
@@ -24,7 +24,7 @@ from solver.trees.tree import Tree
 from sweep.datasets import Dataset, load_dataset
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec import folds
-from sweep.spec.task_options import own_options
+from sweep.spec.task_requests import own_options
 
 AXIS, HYPERPLANE, POLYNOMIAL, MIXED = "axis", "hyperplane", "polynomial", "mixed"
 RULES = (AXIS, HYPERPLANE, POLYNOMIAL, MIXED)

@@ -1,5 +1,6 @@
-"""The charts of a report, and the files that they are written to.
+"""The charts of a report.
 
 Here: matplotlib figures and SVG.
-Not here: computing what they show (``pipelines.report.analysis``).
+Not here: computing what they show (``pipelines.report.analysis``), and the files that they are
+written to (``pipelines.report.output_folder``).
 """

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pipelines.report.analysis.good_trees import GoodTrees, SetInFull
-from pipelines.report.charts.small_charts import Line, Panel
 from pipelines.report.charts.style import COLOURS, DASHES, new_figure, plain_decades
+from pipelines.report.charts.svg_charts import Line, Panel
 
 MOST_COLUMNS = 6
 """The largest number of columns with a line of their own."""

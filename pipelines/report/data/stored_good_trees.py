@@ -13,7 +13,7 @@ from solver.rashomon import RashomonSet
 from sweep.filesystem import Place, open_folder
 from sweep.store import rashomon_files
 from sweep.store.rashomon_files import read_set
-from sweep.verify.raw_data import FoldKey, Tables
+from sweep.verify.datasets import FoldKey, Tables
 
 USED = (
     "data_hash", "dataset", "validation", "repeat", "fold", "encoding", "encoding_options",

@@ -15,8 +15,8 @@ from pipelines.report.analysis.ablations import (
     ratio,
 )
 from pipelines.report.charts.ablations import MOST_RUNS, ratio_chart, trace_chart
-from pipelines.report.charts.report_folder import Figures
 from pipelines.report.data import formatting
+from pipelines.report.output_folder import Figures
 
 PAGE = "ablations.html"
 MOST_SHOWN = 20

@@ -14,20 +14,20 @@ from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.rankings import encoding_facts
 from pipelines.report.analysis.report_data import MOST_POINTS, ReportData
 from pipelines.report.charts.ablations import trace_chart
+from pipelines.report.charts.dataset_overview import coinciding, overview_panels
 from pipelines.report.charts.lambda_paths import exact_chart
-from pipelines.report.charts.overview import coinciding, overview_panels
-from pipelines.report.charts.report_folder import Figures
-from pipelines.report.charts.small_charts import (
+from pipelines.report.charts.style import encoding_dashes, solver_colours
+from pipelines.report.charts.svg_charts import (
     Panel,
     dash_attribute,
     legend_of,
     path_panels,
     small_chart,
 )
-from pipelines.report.charts.style import encoding_dashes, solver_colours
 from pipelines.report.data import formatting
 from pipelines.report.data.columnar_tables import lam_ranks
 from pipelines.report.data.metrics import is_regression
+from pipelines.report.output_folder import Figures
 from pipelines.report.pages.ablations import PAGE, pruned_table
 from pipelines.report.pages.exact_path import exact_section
 from pipelines.report.pages.good_trees import good_tree_sections

@@ -7,7 +7,6 @@ from typing import Any
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.recommendations import splits_words
-from pipelines.report.charts.report_folder import Figures
 from pipelines.report.data import formatting
 from pipelines.report.data.metrics import (
     REGRESSION,
@@ -17,6 +16,7 @@ from pipelines.report.data.metrics import (
     spread_words,
     test_words,
 )
+from pipelines.report.output_folder import Figures
 from pipelines.report.pages.tree_cards import gallery
 
 

@@ -12,14 +12,14 @@ from markupsafe import Markup
 from pipelines.report.analysis.good_trees import GoodTrees, SetInFull, SetsAt, Summary
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.charts.good_trees import set_panels, size_chart
-from pipelines.report.charts.report_folder import Figures
-from pipelines.report.charts.small_charts import (
+from pipelines.report.charts.svg_charts import (
     Panel,
     dash_attribute,
     legend_of,
     small_chart,
 )
 from pipelines.report.data import formatting
+from pipelines.report.output_folder import Figures
 from pipelines.report.pages.tree_cards import tree_size
 from solver.features.number_format import at_most, nouns
 from solver.trees.export import export_text

@@ -14,7 +14,6 @@ from markupsafe import Markup
 from pipelines.report.analysis.rankings import proof_times, rank
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.charts.performance_profile import profile_chart
-from pipelines.report.charts.report_folder import MOST_LINES, Figures
 from pipelines.report.charts.scaling import scaling_chart
 from pipelines.report.charts.solver_comparison import profile_and_anytime_chart, rank_chart
 from pipelines.report.charts.style import solver_colours
@@ -22,6 +21,7 @@ from pipelines.report.data import formatting, metrics
 from pipelines.report.data.columnar_tables import firsts, groups, lam_ranks
 from pipelines.report.data.metrics import REGRESSION, is_regression
 from pipelines.report.data.results import Results, failure_groups
+from pipelines.report.output_folder import MOST_LINES, Figures
 from pipelines.report.pages.ablations import PAGE as ABLATIONS
 from pipelines.report.pages.ablations import ablation_sections
 from pipelines.report.pages.dataset_section import dataset_section

@@ -18,8 +18,8 @@ from pipelines.report.analysis.final_trees import (
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.charts.report_folder import Figures
 from pipelines.report.data import formatting
+from pipelines.report.output_folder import Figures
 from pipelines.report.pages.tree_cards import tree_card, tree_size
 from solver.solution import Status
 from solver.trees.export import export_text

@@ -7,9 +7,9 @@ from typing import Any
 from pipelines.report.analysis.decision_regions import Plane, chosen_trees, find_planes
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import FamilySet
-from pipelines.report.charts.report_folder import Figures
 from pipelines.report.charts.rule_families import family_chart, region_chart
 from pipelines.report.data import formatting
+from pipelines.report.output_folder import Figures
 from solver.features.number_format import in_full
 from solver.trees.tree_view import shorten
 

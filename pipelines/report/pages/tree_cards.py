@@ -7,7 +7,6 @@ from typing import Any
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.path_trees import Change, PathTree, find_change
-from pipelines.report.charts.report_folder import Figures
 from pipelines.report.data import formatting
 from pipelines.report.data.metrics import (
     REGRESSION,
@@ -15,6 +14,7 @@ from pipelines.report.data.metrics import (
     rmse,
     train_words,
 )
+from pipelines.report.output_folder import Figures
 from solver.trees.export import export_text
 from solver.trees.tree import Tree
 

@@ -11,7 +11,7 @@ from pipelines.report.write import write_report
 from sweep.clusters.local import Local
 from sweep.events import Progress, Silent
 from sweep.graph.engine import run_sweep
-from sweep.rows.path_gaps import row_gap
+from sweep.rows.largest_path_gap import row_gap
 from sweep.spec.spec import parse_spec
 from sweep.store.read_results import read_results
 from sweep.store.sweep_status import sweep_status

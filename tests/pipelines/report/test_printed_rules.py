@@ -9,8 +9,8 @@ import pytest
 
 from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.analysis.path_trees import splits_of
-from pipelines.report.charts.report_folder import Figures, ReportFolder
 from pipelines.report.data.results import label_results
+from pipelines.report.output_folder import Figures, ReportFolder
 from pipelines.report.pages.csv_tables import tree_table
 from pipelines.report.pages.tree_cards import tree_card
 from solver import Tree

@@ -18,13 +18,13 @@ from pipelines.report.analysis.path_trees import signature
 from pipelines.report.analysis.rankings import add_excess, rank
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.scaling import find_scalings
-from pipelines.report.charts.overview import overview_panels
-from pipelines.report.charts.small_charts import path_panels, small_chart
+from pipelines.report.charts.dataset_overview import overview_panels
+from pipelines.report.charts.svg_charts import path_panels, small_chart
 from pipelines.report.data.exact_paths import at_breakpoints, read_exact_paths
 from pipelines.report.data.metrics import test_words as words_of_test
 from pipelines.report.data.metrics import train_sentence, train_words
 from pipelines.report.data.results import Results, load_results
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
 from pipelines.report.terminal_summary import print_summary
 from pipelines.report.write import gather, write_report
 from solver.features.number_format import significant

@@ -10,9 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pipelines.report import write_report
+from pipelines.report import output_folder, write_report
 from pipelines.report.analysis import report_data as report
-from pipelines.report.charts import report_folder
 from pipelines.report.data.results import label_results
 from pipelines.report.pages import dataset_section
 from pipelines.report.write import gather, write_report_data
@@ -165,7 +164,7 @@ def test_a_path_of_very_many_lambdas_has_a_small_chart_and_says_so(
 def test_a_table_of_many_rows_is_parquet_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_folder, "MOST_LINES", 5)
+    monkeypatch.setattr(output_folder, "MOST_LINES", 5)
     make(tmp_path, sweep_rows(lams=("0.2", "0.05")))
     assert not (tmp_path / "tables" / "runs.csv").exists()
     assert len(pd.read_parquet(tmp_path / "tables" / "runs.parquet")) == 6

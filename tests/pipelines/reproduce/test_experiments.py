@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.reproduce.compare_published import read_published
 from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS, Experiment
-from pipelines.reproduce.published_tables import read_published
 from sweep.plan.plan import make_plan
 from tests.helpers import ROOT
 

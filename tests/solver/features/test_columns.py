@@ -19,7 +19,7 @@ from solver.errors import InputError
 from solver.features.category_values import sort_categories, values_of
 from solver.features.column_inference import infer_columns
 from solver.features.columns import VALUES, ColumnSpec, text_names
-from sweep.spec.error_hints import find_overrides
+from sweep.spec.hints_as_yaml import find_overrides
 
 
 def kinds(frame: pd.DataFrame, **more) -> dict[str, str]:

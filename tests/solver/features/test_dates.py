@@ -17,7 +17,7 @@ from solver.catalogue import solve
 from solver.errors import InputError
 from solver.features.columns import ColumnSpec
 from solver.problem.problem import Problem
-from sweep.datasets.table import Dataset
+from sweep.datasets.dataset import Dataset
 
 DATE, CATEGORY = ColumnSpec("date"), ColumnSpec("category")
 

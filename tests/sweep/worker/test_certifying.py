@@ -17,7 +17,7 @@ from solver.errors import InputError
 from solver.solution import Solution
 from sweep.plan.plan import make_plan
 from sweep.rows import schema
-from sweep.rows.path_progress import parse_solves
+from sweep.rows.interrupted_paths import parse_solves
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_of
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pipelines.report.analysis.solvers.outcomes import Instance, Problems, solvers_of
 from pipelines.report.data.columnar_tables import Floats, firsts, groups
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
 from solver.trees.tree import Tree
 
 Traces: TypeAlias = Mapping[str, Sequence[tuple[float, float]]]

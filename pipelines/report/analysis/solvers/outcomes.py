@@ -22,7 +22,7 @@ from pipelines.report.data.exact_paths import at_breakpoints
 from pipelines.report.data.formatting import is_number
 from pipelines.report.data.labels import BASE
 from pipelines.report.data.metrics import REGRESSION
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
 from solver.catalogue import EXTERNAL
 from solver.external.base import CLAIM_SLACK
 from solver.external.job_messages import FINISHED

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.report.analysis.ablations import count_of, extra_of, number, pruned_of, trace_of
-from pipelines.report.data.stored_tables import compress_column
+from pipelines.report.data.store_reader import compress_column
 
 
 def test_it_is_read_compressed_or_not() -> None:

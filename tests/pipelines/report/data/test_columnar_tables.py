@@ -24,7 +24,7 @@ from pipelines.report.data.columnar_tables import (
     mean_texts,
 )
 from pipelines.report.data.results import label_results
-from pipelines.report.data.stored_tables import compress_column, decompress
+from pipelines.report.data.store_reader import compress_column, decompress
 from solver.solution import BELOW_ONE
 from tests.helpers.report_rows import as_frame, run_row, sweep_rows
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pipelines.report.charts.report_folder import Figures, ReportFolder
 from pipelines.report.data.results import load_results
+from pipelines.report.output_folder import Figures, ReportFolder
 from pipelines.report.pages.csv_tables import run_tables
 from pipelines.report.pages.exact_path import exact_section
 from pipelines.report.write import gather, write_report

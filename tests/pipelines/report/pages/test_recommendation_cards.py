@@ -24,8 +24,8 @@ from pipelines.report.analysis.final_trees import (
     load_table_of,
 )
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.charts.report_folder import ReportFolder
-from pipelines.report.data.stored_tables import decompress
+from pipelines.report.data.store_reader import decompress
+from pipelines.report.output_folder import ReportFolder
 from pipelines.report.pages.recommendation_cards import make_cards
 from pipelines.report.write import Figures, gather, gather_report, write_report_data
 from solver.trees.tree import Tree

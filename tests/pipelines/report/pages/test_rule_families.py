@@ -15,7 +15,6 @@ from pipelines.report import write_report
 from pipelines.report.analysis import report_data
 from pipelines.report.analysis.decision_regions import Plane, Span, chosen_trees, find_planes
 from pipelines.report.analysis.rule_families import RawRows, find_families
-from pipelines.report.charts.report_folder import to_svg
 from pipelines.report.charts.rule_families import (
     family_chart,
     proof_words,
@@ -24,6 +23,7 @@ from pipelines.report.charts.rule_families import (
 )
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import label_results
+from pipelines.report.output_folder import to_svg
 from pipelines.report.write import gather, write_report_data
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from pipelines.report.charts.report_folder import Figures, ReportFolder
+from pipelines.report.output_folder import Figures, ReportFolder
 from pipelines.report.pages.single_file import embed_files
 from solver.trees.tree import Node, Tree
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from distributed import Client, Worker
 
-from pipelines.background.detached import find_driver, last_line, log_for, start_driver
+from pipelines.background.detached_driver import find_driver, last_line, log_for, start_driver
 from solver.errors import InputError, one_line
 from sweep.datasets import cache_directory
 from sweep.filesystem import open_folder
@@ -59,7 +59,7 @@ def launch(client: Client, place: str, name: str, files: Sequence[str]) -> Launc
 
 
 def await_launched(client: Client, launched: Launched, place: str, timeout: float) -> int | None:
-    """As :func:`pipelines.background.detached.await_driver`, for a driver on a worker."""
+    """As :func:`pipelines.background.detached_driver.await_driver`, for a driver on a worker."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         code, line = client.run(look_here, launched.pid, launched.log, workers=[launched.address])[

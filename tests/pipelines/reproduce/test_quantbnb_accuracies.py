@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather, write_report_data
-from pipelines.reproduce.published_tables import reproduce
+from pipelines.reproduce.compare_published import reproduce
 from solver.errors import InputError
 from tests.helpers.report_rows import as_frame, run_row
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.report.analysis.lambda_paths import make_paths
-from pipelines.report.charts.small_charts import Line, Panel, path_panels, small_chart, thin
+from pipelines.report.charts.svg_charts import Line, Panel, path_panels, small_chart, thin
 from pipelines.report.data.results import label_results
 from tests.helpers.report_rows import as_frame, as_plan, path_row, run_row
 

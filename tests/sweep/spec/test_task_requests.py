@@ -1,10 +1,10 @@
-"""Tests of sweep/spec/task_options.py."""
+"""Tests of sweep/spec/task_requests.py."""
 
 from __future__ import annotations
 
 import pytest
 
-from sweep.spec.task_options import asks_path, asks_proof, own_options, shown_lam, with_asks
+from sweep.spec.task_requests import asks_path, asks_proof, own_options, shown_lam, with_asks
 
 
 @pytest.mark.parametrize("lam", [None, "path"])

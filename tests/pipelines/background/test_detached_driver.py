@@ -16,8 +16,14 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from pipelines.background import detached
-from pipelines.background.detached import Driver, await_end, find_driver, start_driver, stop_driver
+from pipelines.background import detached_driver
+from pipelines.background.detached_driver import (
+    Driver,
+    await_end,
+    find_driver,
+    start_driver,
+    stop_driver,
+)
 from solver.errors import InputError
 from sweep.plan.plan import make_plan
 from sweep.spec.spec import load_spec
@@ -176,7 +182,7 @@ def test_a_driver_that_has_ended_gives_its_exit_code(
 ) -> None:
     (tmp_path / "s.yaml").write_text(SHORT)
     driver = SimpleNamespace(pid=1, poll=lambda: code)
-    monkeypatch.setattr(detached, "start_driver", lambda arguments, log: driver)
+    monkeypatch.setattr(detached_driver, "start_driver", lambda arguments, log: driver)
     result = run("submit", tmp_path / "s.yaml", "--out", tmp_path / "out")
     assert result.exit_code == code
     assert "The sweep has ended already" in result.stdout
@@ -185,10 +191,10 @@ def test_a_driver_that_has_ended_gives_its_exit_code(
 def test_the_last_line_is_of_the_last_driver(tmp_path: Path) -> None:
     log = tmp_path / "log"
     assert start_driver(["no-such-command"], log).wait(timeout=60) == 2
-    assert "no-such-command" in detached.last_line(log)
+    assert "no-such-command" in detached_driver.last_line(log)
     with log.open("a") as file:
         file.write("==== 2026-01-01T00:00:00+00:00 treesweep resume out\n")
-    assert detached.last_line(log) == "it said nothing"
+    assert detached_driver.last_line(log) == "it said nothing"
 
 
 def test_damage_that_submit_finds_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,8 +205,8 @@ def test_damage_that_submit_finds_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     content[len(content) // 2] ^= 1
     part.write_bytes(content)
     driver = SimpleNamespace(pid=1)
-    monkeypatch.setattr(detached, "start_driver", lambda arguments, log: driver)
-    monkeypatch.setattr(detached, "await_driver", lambda *how: None)
+    monkeypatch.setattr(detached_driver, "start_driver", lambda arguments, log: driver)
+    monkeypatch.setattr(detached_driver, "await_driver", lambda *how: None)
     result = run("submit", tmp_path / "s.yaml", "--out", tmp_path / "out")
     assert result.exit_code == 0
     assert f"{part.name} is damaged" in result.stderr
@@ -225,7 +231,7 @@ def test_what_the_driver_finds_is_said_too(tmp_path: Path, monkeypatch: pytest.M
         table.unlink()  # it goes away after it was looked at
         return start_driver(arguments, log)
 
-    monkeypatch.setattr(detached, "start_driver", start)
+    monkeypatch.setattr(detached_driver, "start_driver", start)
     said = refused("submit", spec, "--out", tmp_path / "out")
     assert "the driver has ended: " in said
     assert "there is no file" in said
@@ -242,10 +248,12 @@ def test_a_plan_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
 
 def test_drivers_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = Driver(os.getpid(), "process 7 on n7")
-    monkeypatch.setattr(detached, "find_driver", lambda place: there)
+    monkeypatch.setattr(detached_driver, "find_driver", lambda place: there)
     with pytest.raises(InputError, match="is process 7 on n7; run 'treesweep stop x' there"):
         stop_driver("x")
-    monkeypatch.setattr(detached, "find_driver", lambda place: Driver(2**22 + 1, "gone", "7"))
+    monkeypatch.setattr(
+        detached_driver, "find_driver", lambda place: Driver(2**22 + 1, "gone", "7")
+    )
     with pytest.raises(InputError, match="no driver is at work on x"):
         stop_driver("x")
 

@@ -1,4 +1,4 @@
-"""Tests of sweep/rows/path_gaps.py: the gap of a λ-path where it is worst."""
+"""Tests of sweep/rows/largest_path_gap.py: the gap of a λ-path where it is worst."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 import solver
 from solver.path.path import Path as LambdaPath
 from sweep.plan.plan import make_plan
-from sweep.rows.path_gaps import checkpoint_gap, row_gap
-from sweep.rows.path_progress import Solved, dump_solves
+from sweep.rows.interrupted_paths import Solved, dump_solves
+from sweep.rows.largest_path_gap import checkpoint_gap, row_gap
 from sweep.rows.result_rows import Checkpoint
 from sweep.spec.spec import parse_spec
 from sweep.store import store as stores

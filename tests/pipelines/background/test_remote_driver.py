@@ -14,7 +14,7 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from pipelines.background.remote import Launched, await_launched
+from pipelines.background.remote_driver import Launched, await_launched
 from sweep.clusters.tls import make_certificates
 from sweep.store.read_results import read_results
 from tests.helpers import wait_until

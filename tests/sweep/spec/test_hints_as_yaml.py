@@ -1,4 +1,4 @@
-"""Tests of sweep/spec/error_hints.py."""
+"""Tests of sweep/spec/hints_as_yaml.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from solver.features.category_values import remedy
-from sweep.spec.error_hints import find_overrides, in_dict, in_yaml
+from sweep.spec.hints_as_yaml import find_overrides, in_dict, in_yaml
 
 WISH = {"kind": "number", "missing": ["?", "it's}"]}
 

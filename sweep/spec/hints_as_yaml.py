@@ -1,4 +1,4 @@
-"""Remedies in messages: Python's words, in which the solver says them, and those of a sweep's file.
+"""Remedies in messages: as Python says them, and as a sweep's YAML or dict has them.
 
 In Python a remedy is an argument: ``columns={'id': 'drop'}``.
 """

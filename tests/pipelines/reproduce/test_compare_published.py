@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.reproduce.published_tables import read_published, reproduce_branches
+from pipelines.reproduce.compare_published import read_published, reproduce_branches
 from solver.errors import InputError
 from tests.helpers.report_rows import as_frame, path_row, run_row
 

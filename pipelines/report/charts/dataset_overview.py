@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
-from pipelines.report.charts.small_charts import Line, Panel, as_points, unproven
 from pipelines.report.charts.style import Dash
+from pipelines.report.charts.svg_charts import Line, Panel, as_points, unproven
 from pipelines.report.data import metrics
 
 
