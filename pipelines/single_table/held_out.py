@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.single_table.solve import Loaded, Request, load, read_lambda
+from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.errors import InputError
 from solver.limits import Limits
@@ -17,6 +19,7 @@ from solver.monitor import Monitor, Snapshot
 from solver.objective.integer_weights import whole_weights
 from solver.path.path import Path
 from solver.path.path_search import find_path
+from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 from sweep.spec.folds import Fold, held_out
 
@@ -86,7 +89,8 @@ def validate(
     number = _check_rows(loaded, validation)
     quality, baseline = [], []
     for test in _folds(loaded, validation, number):
-        tree = _grow(loaded, request, ~test, stop, follow)
+        solver, problem, lam, limits, monitor = _prepare(loaded, request, ~test, stop, follow)
+        tree = solver.solve(problem, lam, limits, monitor=monitor).tree
         if stop():
             return None
         quality.append(_quality(tree, loaded, test))
@@ -112,13 +116,14 @@ def validate_path(
     quality: list[list[float]] = [[] for _ in middles]
     baseline = []
     for test in _folds(loaded, validation, number):
-        own = _grow_path(loaded, request, ~test, stop, follow)
+        solver, problem, lam, limits, monitor = _prepare(loaded, request, ~test, stop, follow)
+        own = find_path(problem, lam, solver.series(problem), limits, monitor)
         if stop():
             return None
         baseline.append(_baseline(loaded, test))
-        for found, lam in zip(quality, middles, strict=True):
+        for found, middle in zip(quality, middles, strict=True):
             # λ_min = k/n is a larger one in a fold.
-            step = own.steps[-1] if lam is None else own.step_at(max(lam, own.lam_min))
+            step = own.steps[-1] if middle is None else own.step_at(max(middle, own.lam_min))
             found.append(_quality(step.tree, loaded, test))
     return [HeldOut(tuple(found), tuple(baseline)) for found in quality]
 
@@ -139,35 +144,19 @@ def _folds(
         yield held_out(described, Fold(0, fold), loaded.dataset.labels[1])
 
 
-def _grow(
+def _prepare(
     loaded: Loaded,
     request: Request,
     rows: NDArray[np.bool_],
     stop: Callable[[], bool],
     follow: Callable[[Snapshot], None] | None,
-) -> Tree:
-    limits = Limits(**request.limits)
-    problem = loaded.problem(rows)
+) -> tuple[Solver, Problem, Fraction, Limits, Monitor]:
+    """The solver, and what it is given to search on some of the rows."""
+    limits, problem = Limits(**request.limits), loaded.problem(rows)
     lam = read_lambda(request.lam, problem.n_rows)
     solver = get_solver(request.solver)(**request.solver_options)
     monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
-    return solver.solve(problem.fitted(lam, limits.splits), lam, limits, monitor=monitor).tree
-
-
-def _grow_path(
-    loaded: Loaded,
-    request: Request,
-    rows: NDArray[np.bool_],
-    stop: Callable[[], bool],
-    follow: Callable[[Snapshot], None] | None,
-) -> Path:
-    limits = Limits(**request.limits)
-    problem = loaded.problem(rows)
-    lam_min = read_lambda(request.lam, problem.n_rows)
-    solver = get_solver(request.solver)(**request.solver_options)
-    problem = problem.fitted(lam_min, limits.splits)
-    monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
-    return find_path(problem, lam_min, solver.series(problem), limits, monitor)
+    return solver, problem.fitted(lam, limits.splits), lam, limits, monitor
 
 
 def _weights(loaded: Loaded, rows: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -356,10 +356,7 @@ class DatasetEntry(DatasetRef):
     lambdas: list[LambdaItem] | None = Field(default=None, min_length=1, exclude=True)
     """Likewise."""
 
-    @field_validator("encodings", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return one_or_more(value)
+    _one_or_more = field_validator("encodings", mode="before")(one_or_more)
 
     @field_validator("lambdas", mode="before")
     @classmethod
@@ -421,15 +418,8 @@ class Spec(Strict):
                     raise unknown(key, DatasetEntry.model_fields, "key", *at)
         return entries
 
-    @field_validator("encodings", "solvers", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return one_or_more(value)
-
-    @field_validator("lambdas", mode="before")
-    @classmethod
-    def _lambdas(cls, value: Any) -> Any:
-        return as_items(value)
+    _one_or_more = field_validator("encodings", "solvers", mode="before")(one_or_more)
+    _lambdas = field_validator("lambdas", mode="before")(as_items)
 
     @field_validator("validation", mode="before")
     @classmethod
