@@ -36,7 +36,7 @@ from sweep.verify import rashomon_sets
 from sweep.verify.certificates import check_certificate, check_presence
 from sweep.verify.datasets import FoldKey, Tables
 from sweep.verify.lambda_paths import check_path_columns, check_stored_path, path_claims
-from sweep.verify.sampling import Ticker, sampled_rows
+from sweep.verify.rows_to_check import Ticker, sampled_rows
 
 _RESULTS = (
     "objective_exact",

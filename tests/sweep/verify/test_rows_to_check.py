@@ -1,4 +1,4 @@
-"""Tests of sweep/verify/sampling.py: samples of rows, and signs of life."""
+"""Tests of sweep/verify/rows_to_check.py: samples of rows, and signs of life."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from sweep.filesystem import open_folder
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import planned_tasks
-from sweep.verify import sampling
-from sweep.verify.sampling import Ticker, sampled_rows
+from sweep.verify import rows_to_check
+from sweep.verify.rows_to_check import Ticker, sampled_rows
 from sweep.verify.verify import verify_sweep
 from tests.helpers import without_dask
 
@@ -38,7 +38,7 @@ def test_a_sample_is_about_as_large_as_asked_for_and_always_the_same(tmp_path: P
 
 
 def test_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "EVERY", 0.05)
+    monkeypatch.setattr(rows_to_check, "EVERY", 0.05)
     said: list[str] = []
     clock = Ticker(said.append)
     clock.tick("too early")
