@@ -1,4 +1,4 @@
-"""Drivers that outlive their terminal: detached, and on the machine of a worker.
+"""Drivers of sweeps in the background: detached from the terminal, or on a worker's machine.
 
 Here: ``treesweep submit`` and ``stop``.
 Not here: workers (``sweep.clusters``).

@@ -1,4 +1,4 @@
-"""Published tables next to our results."""
+"""Compare a published table with our results, by the columns that it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ordered features: the distinct numbers of a column, and the cuts between them.
+"""Ordered features: the ranks of the distinct numbers of a column, and the cuts between them.
 
 A problem that keeps numbers has one code a row and column, the rank of the number. A split is a
 *cut* between two neighbouring codes. All cuts of all features are numbered in one sequence: cut

@@ -1,4 +1,4 @@
-"""The features of the table, of which those of a problem separate the rows in different ways."""
+"""All features of a table: those of its problem, and the duplicates that the problem left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small charts drawn without matplotlib, for reports with hundreds of paths.
+"""Small charts as plain SVG, without matplotlib, for reports with hundreds of paths.
 
 Matplotlib takes a third of a second and a hundred kilobytes a chart. These take a millisecond and a
 few kilobytes.

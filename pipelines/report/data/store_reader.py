@@ -1,4 +1,4 @@
-"""A sweep's rows and plan as the report reads them. Texts that repeat are stored once."""
+"""Read a sweep's rows and plan from its store. Texts that repeat are kept once."""
 
 from __future__ import annotations
 

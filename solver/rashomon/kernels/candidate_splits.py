@@ -1,4 +1,4 @@
-"""The features of a subproblem that may pay, and their children, in a frame of the search."""
+"""Candidate splits of a subproblem: features that may pay, and their children, in a frame."""
 
 from __future__ import annotations
 

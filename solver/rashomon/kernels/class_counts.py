@@ -1,4 +1,4 @@
-"""Weights of branches, of their children, and of their children's children."""
+"""Class counts of branches, of their children, and of their children's children, as weights."""
 
 from __future__ import annotations
 
