@@ -33,8 +33,12 @@ suppress_warnings = ["config.cache"]
 # Python
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say it in words
+autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_xref_param_type = False
+
+# Quotes become curly, but the dashes of options such as --save stay as they are.
+smartquotes_action = "qe"
 
 # Markdown
 myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_block"]

@@ -23,14 +23,12 @@ class Snapshot:
     iterations, nodes : int
         Of the whole search, also before the state that it continues from.
     state : callable, optional
-        Returns the search's state, see :meth:`solver.base.Solver.solve`. Its arrays may be views
-        of live arrays: read them inside the callback; those of the last snapshot also after
-        ``solve`` has returned.
+        Returns the search's state, which ``solve`` takes as its argument ``state``. Read its arrays
+        inside the callback: the search goes on to change them. Only those of the last snapshot can
+        also be read after ``solve`` has returned.
     lam : Fraction, optional
-        On a λ-path: the λ being solved, to which tree, objective and bound belong. All else,
-        including the state, is then that of the whole path, see
-        :func:`solver.path.path_search.find_path`. Read that state inside the callback; the last
-        one of a path that a limit ended also later.
+        On a λ-path: the λ of the current search, to which tree, objective and bound belong.
+        Everything else, including the state, is then that of the whole path.
 
     Examples
     --------
@@ -90,7 +88,7 @@ class Monitor:
     interval : float
         Seconds.
     peers : Peers, optional
-        The other shards; None if the search is not divided, or must not depend on them.
+        The other shards of a divided search. Sweeps set it; leave it out.
 
     Examples
     --------

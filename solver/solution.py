@@ -94,7 +94,7 @@ class Solution(RichDisplay):
     compile_seconds : float
         Time spent compiling kernels.
     iterations : int
-        Passes of the solver's main loop (BRANCHES: selections).
+        Passes of the solver's main loop (BRANCHES: branches that are opened).
     nodes : int
         Branches in the memo at the end.
     peak_bytes : int
@@ -154,7 +154,7 @@ class Solution(RichDisplay):
     @property
     def r2(self) -> float | None:
         """In regression: the share of the squared error that the splits remove; None if all targets
-        are equal. Below 1 unless nothing remains."""
+        are equal. 1 only if no error remains."""
         whole = self.tree.nodes[0].squared_error
         return share_without(self.errors, whole) if whole else None
 

@@ -43,10 +43,10 @@ class Outcome:
     """
 
     total: int  #: tasks of the plan
-    answered: int  #: tasks that had an answer before
-    ran: int  #: written rows
-    failed: int  #: those of them that are failures
-    limited: int  #: those of them that hit a limit of time, memory or nodes
+    answered: int  #: tasks that had a result before
+    ran: int  #: tasks that were run
+    failed: int  #: tasks that were run and failed
+    limited: int  #: tasks that were run and hit a limit of time, memory or nodes
     impossible: int  #: cells that cannot run
     interrupted: bool
     seconds: float

@@ -102,8 +102,20 @@ def kind_of(kind: Any, model: type[BaseModel]) -> str:
     return words.get(kind, "path" if getattr(kind, "__name__", "") == "Path" else "value")
 
 
+ENTRIES = {
+    "OneLambda": "a λ",
+    "LambdaGrid": "grid",
+    "PerRow": "multiples of 1/n",
+    "NoValidation": "none",
+    "KFold": "kfold",
+}
+"""What the pages call some entries."""
+
+
 def entry_words(kind: type[BaseModel]) -> str:
-    """``LambdaGrid``: lambda grid."""
+    """``SolverEntry``: solver entry."""
+    if kind.__name__ in ENTRIES:
+        return ENTRIES[kind.__name__]
     words = re.findall(r"[A-Z][a-z]*", kind.__name__)
     return " ".join(words).lower()
 
@@ -159,8 +171,14 @@ class SolverOptions(Generated):
 
     def lines(self) -> Iterator[str]:
         for name, kind in treesweep.SOLVERS.items():
-            yield from ("", f"## `{name}`", "", as_sentence(kind.summary), "")
-            yield from (f"Version {kind.version}. {accepts(kind.capabilities)}", "")
+            if not kind.__module__.startswith("solver."):
+                continue  # examples of the gallery have registered solvers in this process
+            missing = kind.version == "not installed"
+            version = (
+                "Not installed where this page was made" if missing else f"Version {kind.version}"
+            )
+            yield from ("", f"### `{name}`", "", as_sentence(kind.summary), "")
+            yield from (f"{version}. {accepts(kind.capabilities)}", "")
             if kind.options:
                 yield from ("| option | default | meaning |", "|---|---|---|")
                 for key, option in kind.options.items():
@@ -197,7 +215,9 @@ def accepts(able: Any) -> str:
 
 def cell(value: Any) -> str:
     """A default as YAML writes it."""
-    return {None: "", True: "`true`", False: "`false`"}.get(value, f"`{value}`")
+    if value is None:
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def data_docs(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -207,6 +227,15 @@ def data_docs(app: Any, what: str, name: str, obj: Any, options: Any, lines: lis
         module, _, attribute = origin.rpartition(".")
         lines[:] = ModuleAnalyzer.for_module(module).find_attr_docs()[("", attribute)]
 
+
+def skip_inside(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out how the driver opens and keeps a cluster: users only describe one."""
+    call = obj.fget if isinstance(obj, property) else obj
+    inside = str(getattr(call, "__module__", "")).startswith("sweep.clusters.")
+    return True if name == "is_here" or (inside and name not in CLUSTER_CALLS) else None
+
+
+CLUSTER_CALLS = ("dry_run", "most_workers")
 
 DATA = {
     "treesweep.SOLVERS": "solver.catalogue.SOLVERS",
@@ -222,4 +251,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("solver-options", SolverOptions)
     app.add_directive("encoding-options", EncodingOptions)
     app.connect("autodoc-process-docstring", data_docs, priority=100)
+    app.connect("autodoc-skip-member", skip_inside)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

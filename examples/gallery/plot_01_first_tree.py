@@ -20,15 +20,16 @@ y = y.map({0: "malignant", 1: "benign"})
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
 # %%
-# ``lam`` is λ, the price of a split: 0.01 means that a split must remove at least 1 % of errors.
+# ``lam`` is λ, the price of a split. 0.01 means that a split must remove errors on more than 1 % of
+# the rows.
 
 model = treesweep.BranchesClassifier(lam=0.01, max_depth=3).fit(X_train, y_train)
 print("right on new rows:", round(model.score(X_test, y_test), 3))
 print("status:", model.status_.value)
 
 # %%
-# ``optimal`` is a proof: among all trees with at most three levels over these tests, none has a
-# smaller ``errors / rows + λ · splits``. The two sides of the proof are exact fractions:
+# ``optimal`` means proven: no tree of depth at most 3 over these tests has a smaller objective. The
+# objective is ``errors / rows + λ · splits``. It equals its lower bound; both are exact fractions:
 
 print(model.objective_exact_, "=", model.lower_bound_exact_)
 

@@ -2,8 +2,8 @@
 Choose λ by cross-validation
 ============================
 
-The breakpoints of the λ-path are all that a grid can ask for: between two of them no λ gives
-another tree of the whole table.
+No grid has to be guessed: between two breakpoints of the λ-path, every λ gives the same tree for
+the whole table. So the breakpoints are all values that have to be tried.
 """
 
 import matplotlib.pyplot as plt

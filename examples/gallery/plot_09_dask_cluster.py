@@ -30,7 +30,7 @@ def main() -> None:
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as dask,
         tempfile.TemporaryDirectory() as place,
     ):
-        # Without TLS, and so only because nobody else can reach 127.0.0.1 of this machine.
+        # Without TLS every user of this machine could run code in the workers: only for a demo.
         cluster = treesweep.Address(address=dask.scheduler_address, insecure=True)
         results = treesweep.run_sweep(SPEC, Path(place) / "out", cluster, progress=False)
         rows = results.frame

@@ -40,8 +40,8 @@ except Refused as refusal:
     print("refused:", refusal)
 
 # %%
-# What the certificate proves is the gap that is left: none. The picture shows how the search closed
-# it: the best tree so far from above, the proven bound from below.
+# So there is no gap between the objective and the bound. The picture shows how the search closed
+# it: the best tree so far comes from above, the proven bound from below.
 
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 seconds = [point.seconds for point in solution.trace]

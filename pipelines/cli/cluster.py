@@ -45,7 +45,7 @@ def certs(folder: Path, hosts: tuple[str, ...], days: int, ca: Path | None) -> N
 @click.argument("file", type=_FOLDER, metavar="cluster.yaml")
 @click.option("--dry-run", is_flag=True, help="Show what would be started, and start nothing.")
 def check(file: Path, dry_run: bool) -> ExitCode:
-    """Start or reach the cluster of a file, say who works there, and leave it."""
+    """Start a cluster or connect to it, list its machines, and close it again."""
     from solver.features.number_format import show_bytes
     from sweep.clusters import check_cluster, load_cluster
 

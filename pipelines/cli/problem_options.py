@@ -42,7 +42,7 @@ def _check_separator(
 
 separator_option = click.option(
     "--separator", metavar="CHAR", callback=_check_separator,
-    help="What parts the fields of a text file; by default what its first lines show.",
+    help="The delimiter of a text file; by default the one that its first lines have.",
 )  # fmt: skip
 
 charset_option = click.option(
@@ -57,7 +57,7 @@ sheet_option = click.option(
 _READING = (
     click.option(
         "--target", "targets", multiple=True, metavar="COLUMN",
-        help="Column to predict, where DATA does not know it. Regression may have several.",
+        help="Column to predict; not needed for built-in datasets. Regression may have several.",
     ),
     click.option(
         "--task", type=click.Choice(["classification", "regression"]),
@@ -77,7 +77,7 @@ _OPTIONS = (
     *_READING,
     click.option(
         "--encoding", default=AUTO, show_default=True, metavar="NAME",
-        help="How columns become features; auto: as the solver takes them.",
+        help="How columns become features; auto chooses what the solver can take.",
     ),
     click.option(
         "--solver", default=AUTO, show_default=True, metavar="NAME",
@@ -127,11 +127,11 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def held_out_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of :func:`pipelines.single_table.held_out.check_validation`."""
     command = click.option(
-        "--cv", type=int, metavar="FOLDS", help="The same with each row held out once."
+        "--cv", type=int, metavar="FOLDS", help="Test trees by cross-validation with FOLDS folds."
     )(command)
     return click.option(
         "--holdout", type=float, metavar="SHARE",
-        help="Test trees that are grown on the other rows on this share of them, e.g. 0.25.",
+        help="Hold out this share of the rows to test trees, e.g. 0.25.",
     )(command)  # fmt: skip
 
 

@@ -138,7 +138,7 @@ def rashomon(
     """Count all trees that are nearly as good as the best one, and the features that they use.
 
     This is the Rashomon set. Trees are counted exactly, without making them one by one, by their
-    errors and splits. A limit leaves the set of a smaller tolerance, whose trees are all certain.
+    errors and splits. If a limit ends the search, the set has all trees of a smaller tolerance.
 
     DATA is as for 'treesweep solve'.
     """

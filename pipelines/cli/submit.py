@@ -32,11 +32,10 @@ _STOP_SECONDS = 120.0
     help="Start the process on a worker's machine; for clusters of kind 'address'.",
 )  # fmt: skip
 def submit(spec: Path, out: str | None, cluster: Path | None, on_cluster: bool) -> int:
-    """Run a sweep by a process of its own, and come back at once.
+    """Run a sweep in a background process, and return at once.
 
-    Closing the terminal, or losing the connection to it, does the sweep no harm. With
-    --on-cluster this machine may be switched off as well: DIR must then be on a disk that the
-    worker shares, or s3://.
+    You may then close the terminal, or lose the connection to it. With --on-cluster you may also
+    switch off this machine: DIR must then be on a disk that the worker shares, or on s3://.
     """
     from sweep.clusters import load_cluster
     from sweep.filesystem import is_remote

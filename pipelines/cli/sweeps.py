@@ -36,7 +36,7 @@ _cluster = click.option(
     "--dry-run", is_flag=True, help="Show the plan and the cluster, and run and write nothing."
 )
 def run(spec: Path, out: str | None, cluster: Path | None, dry_run: bool) -> int:
-    """Run a sweep: all its tasks that the folder does not answer yet.
+    """Run a sweep: all its tasks that have no result in the folder yet.
 
     Run it again after a change of SPEC.yaml: only what is new is run. The first Ctrl-C ends the
     running searches and keeps what they have; the second one leaves at once. Nothing is lost by
@@ -153,7 +153,7 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns.
 
-    Claims of other people's solvers that rows of ours refute are named; they make nothing wrong.
+    Claims of external solvers that our proven results refute are listed; they are no faults.
 
     Exit code 1 says that something is wrong, or that planned tasks have failed or have no row.
     """
@@ -244,7 +244,7 @@ def report(
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="DIR DIR...")
 @click.option(
-    "--out", type=_FOLDER, default=Path("comparison"), show_default=True, metavar="DIR",
+    "--out", type=_FOLDER, default="comparison", show_default=True, metavar="DIR",
     help="Where to write.",
 )  # fmt: skip
 def compare(folders: tuple[str, ...], out: Path) -> None:

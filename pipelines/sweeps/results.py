@@ -47,15 +47,16 @@ class Best:
     headline: str  #: one sentence: what to take
     verdict: str  #: one sentence: how good it is on unseen rows, and what is proven
     reasons: tuple[str, ...]
-    encoding: str | None = None  #: with the options that tell it from others; None: no choice
+    encoding: str | None = None
+    """The encoding, with those options that distinguish it; None if nothing can be recommended."""
     solver: str | None = None
     lam: str | None = None  #: a λ or an interval; None if training results alone cannot choose it
-    test_accuracy: float | None = None  #: on unseen rows, the mean over folds; None without any
-    test_rmse: float | None = None  #: the same of regression
+    test_accuracy: float | None = None  #: mean over folds, on held-out rows; or None
+    test_rmse: float | None = None  #: the same for regression
     tree: Tree | None = None  #: the final tree, grown on all rows
-    status: str | None = None  #: of the search for this tree
-    command: str | None = None  #: that grows the tree again; None if no command does
-    why: str = ""  #: why there is no tree
+    status: str | None = None  #: of the search that found this tree
+    command: str | None = None  #: a command that grows the tree again; or None
+    why: str = ""  #: the reason, if there is no tree
 
     @classmethod
     def of(cls, found: DatasetSummary) -> Best:
@@ -220,8 +221,8 @@ class SweepResults:
         Parameters
         ----------
         dataset, encoding, solver : str, optional
-            Names, with their options where the sweep has several, as :meth:`best` gives them; what
-            the sweep has once need not be named.
+            Names as :meth:`best` gives them, with options if the sweep has several sets of them.
+            Leave out what the sweep has only one of.
         fold, repeat : int, optional
             The number of the fold and of the repetition, from 0.
 
@@ -290,7 +291,7 @@ def read_results(
     every_run: bool = False,
     outcome: Outcome | None = None,
 ) -> SweepResults:
-    """The results of a sweep, finished or not, while it is written to or not.
+    """Read the results of a sweep, also while it is still running.
 
     Parameters
     ----------

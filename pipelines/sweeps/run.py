@@ -32,7 +32,7 @@ def run_sweep(
     progress: bool = True,
     listener: Listener | None = None,
 ) -> SweepResults:
-    """Run all tasks of a sweep that its folder does not answer yet.
+    """Run all tasks of a sweep that have no result in its folder yet.
 
     The first Ctrl-C lets running searches stop and keeps what they have; the second one ends the
     process at once. Both leave a folder that :func:`resume_sweep` goes on with. A program, unlike
@@ -46,13 +46,13 @@ def run_sweep(
     out : str or Path, optional
         The sweep's folder, or ``s3://bucket/prefix``; by default ``results/NAME``.
     cluster : Cluster, str or Path, optional
-        ``treesweep.Local(workers=2)``, or the path of a ``cluster.yaml``; by default a worker a
-        core of this machine.
+        ``treesweep.Local(workers=2)``, or the path of a ``cluster.yaml``; by default one worker
+        for each core of this machine.
     progress : bool
         Whether to show the progress: a bar in a notebook and on a terminal, else a line every few
         seconds on stderr.
     listener : Listener, optional
-        Hears all events instead of the display.
+        Receives all events; then no progress is shown.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def resume_sweep(
     progress: bool = True,
     listener: Listener | None = None,
 ) -> SweepResults:
-    """Go on with the sweep that a folder holds; as :func:`run_sweep`.
+    """Continue the sweep of a folder; arguments and result as in :func:`run_sweep`.
 
     Examples
     --------

@@ -22,33 +22,40 @@ _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in stat
 OPTIONS: Mapping[str, Option] = {
     "slack": Option(
         4.0,
-        "how many λ the followed split may become worse than the second best; a number ≥ 0",
+        "how much worse than the second best split the current one may become before the search "
+        "leaves it, in multiples of λ; a number ≥ 0",
         kind=(int, float),
         minimum=0,
     ),
     "memo": Option(
         "rows",
-        "which branches are the same: those of equal rows, or of equal literals",
+        "when two branches are one: if their rows are equal, or if their literals are equal",
         ("rows", "literals"),
     ),
-    "pairs": Option(True, "bound children by counts of pairs of features", _YES_NO),
-    "support": Option(True, "drop splits that cannot pay here or below", _YES_NO),
-    "class_counts": Option(True, "a tree of s splits predicts few classes", _YES_NO),
-    "similar_support": Option(True, "move bounds between branches that share most rows", _YES_NO),
+    "pairs": Option(True, "bounds from class counts of all pairs of features", _YES_NO),
+    "support": Option(True, "drop splits that cannot save their price", _YES_NO),
+    "class_counts": Option(
+        True, "bounds from the number of classes that a tree of s splits can predict", _YES_NO
+    ),
+    "similar_support": Option(
+        True, "bounds from other branches that have mostly the same rows", _YES_NO
+    ),
     "child_order": Option(
         "lowest-bound",
-        "which child first: that of least lower bound, of smallest gap, or (paper) of least "
-        "weight classified correctly",
+        "which child is searched first: the one with the least lower bound, the smallest gap, or "
+        "(paper) the least weight classified correctly",
         _CHILD_ORDERS,
     ),
     "duplicates": Option(
-        True, "of features that separate a branch's rows alike, keep one", _YES_NO
+        True, "keep one of the features that split a branch's rows in the same way", _YES_NO
     ),
     "equivalent_points": Option(
-        True, "count errors on rows that no live feature distinguishes", _YES_NO
+        True, "bounds from errors on rows that no feature distinguishes", _YES_NO
     ),
-    "row_duals": Option(False, "bound branches by a linear program over their rows", _YES_NO),
-    "incumbent": Option(True, "first descend along the cheapest trees", _YES_NO),
+    "row_duals": Option(False, "bounds from a linear program over the rows of a branch", _YES_NO),
+    "incumbent": Option(
+        True, "first descend once along the cheapest splits, to find a good tree early", _YES_NO
+    ),
 }
 
 

@@ -60,7 +60,7 @@ class Branches(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "mode": Option(
             "full",
-            "paper: the published search; full: depth-first with thresholds and all bounds below",
+            "full: mostly depth-first, with all bounds below; paper: the published search",
             ("full", "paper"),
         ),
         **{name: replace(option, mode="full") for name, option in OPTIONS.items()},

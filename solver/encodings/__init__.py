@@ -55,7 +55,7 @@ ENCODINGS: dict[str, Encoding] = {
     for encoding in (
         Encoding(
             "categorical",
-            "one feature a column, with a branch for every value (multiway splits)",
+            "one feature for each column, with a branch for every value (multiway splits)",
             "categorical",
             multiway,
         ),

@@ -116,7 +116,7 @@ class Encoder:
     options : dict
         All its options with their values.
     tests : tuple
-        One a feature; a :class:`solver.features.ranks_and_cuts.Scale` for kept numbers.
+        One for each feature. Features that keep numbers have a scale in place of a test.
     columns : dict
         How each raw column is read, in the order of the table.
     without_feature : tuple of str

@@ -21,10 +21,10 @@ class BranchesClassifier(SparseTreeClassifier):
         λ is an exact fraction; a float stands for its shortest decimal.
     encoding : str, default="auto"
         What turns columns into tests, a name in :data:`solver.ENCODINGS`. ``auto`` tests
-        one category at a time. It cuts numbers and dates everywhere (``thresholds``) if that are
-        at most 150 cuts, which loses none; else into eight bins of about equal weight
-        (``quantiles`` with k=8), as a search takes longer with each cut. ``categorical``
-        splits on all values of a column at once.
+        one category at a time. If numbers and dates have at most 150 cuts in all, every cut is
+        a test (``thresholds``), so none is lost. Otherwise they are cut into eight bins of
+        about equal weight (``quantiles`` with k=8), because each cut makes the search longer.
+        ``categorical`` splits on all values of a column at once.
     encoding_options : dict, optional
         Options of the encoding, e.g. ``{"k": 4}``.
     columns : dict, optional

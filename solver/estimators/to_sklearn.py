@@ -29,10 +29,10 @@ def to_sklearn(
 ) -> DecisionTreeClassifier | DecisionTreeRegressor:
     """The tree as a fitted tree of scikit-learn, which predicts the same.
 
-    But for two differences. Scikit-learn reads numbers as float32: a number that differs from a
-    threshold by less than the precision of float32 may take the other branch. And where the values
-    0 and 1 are categories, it cuts at 0.5: a value that training has not seen, or a missing one
-    where none was seen, takes one of the two branches and does not stop at the split.
+    There are two differences. Scikit-learn reads numbers as float32, so a number that is very near
+    to a threshold may take the other branch. And where the values 0 and 1 are categories, it cuts
+    at 0.5. So a value not seen in training (also a missing value, if training had none) takes one
+    of the two branches, and does not stop at the split.
 
     Parameters
     ----------

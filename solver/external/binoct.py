@@ -74,7 +74,7 @@ class BinOct(MixedIntegerSolver):
     """
 
     name: ClassVar[str] = "binoct"
-    summary: ClassVar[str] = "BinOCT, complete trees by a mixed-integer program, over HiGHS; no λ"
+    summary: ClassVar[str] = "BinOCT, a mixed-integer program (HiGHS); claims without proof"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary"}),
         limits=frozenset({"depth"}),

@@ -26,7 +26,7 @@ class Dl85(ExternalSolver):
     package: ClassVar[str] = "pydl8.5"
     module: ClassVar[str] = "pydl85"
     version: ClassVar[str] = version_of("pydl8.5")
-    summary: ClassVar[str] = "DL8.5 of its authors (C++), without λ; claims without proof"
+    summary: ClassVar[str] = "DL8.5, the authors' program (C++), without λ; claims without proof"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary"}),
         limits=frozenset({"depth", "min_leaf_size"}),
@@ -36,7 +36,7 @@ class Dl85(ExternalSolver):
 
     options: ClassVar[Mapping[str, Option]] = {
         "depth_two": Option(
-            True, "whether its special algorithm for depth 2 is used, as by default", kind=bool
+            True, "use its special algorithm for depth 2, as it does by default", kind=bool
         )
     }
 

@@ -75,38 +75,45 @@ class Osdt(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "mode": Option(
             "full",
-            "paper: Algorithm 2 as printed, which splits all leaves at once; full: one at a time",
+            "full: split one leaf of a tree at a time; paper: Algorithm 2 as printed, all at once",
             ("full", "paper"),
         ),
         "policy": Option("curiosity", "which tree of the queue to split next", POLICIES),
-        "warm_start": Option("none", "cart: start from CART's tree as incumbent", ("none", "cart")),
+        "warm_start": Option("none", "cart: begin with CART's tree", ("none", "cart")),
         "hierarchical": _bound(
-            True, "prune by lower bounds (Theorem 1); without it all trees are searched"
+            True, "prune trees by their lower bounds (Theorem 1); without it all trees are searched"
         ),
-        "lookahead": _bound(True, "a leaf to be split costs at least a split (Lemma 2)"),
-        "support": _bound(True, "never split leaves of few errors (Theorem 3)"),
+        "lookahead": _bound(
+            True, "each leaf that is to be split adds the price of a split (Lemma 2)"
+        ),
+        "support": _bound(True, "do not split leaves with few errors (Theorem 3)"),
         "incremental_accuracy": _bound(
-            True, "a split that gains too little needs another below it (Theorem 4)"
+            True, "after a split that gains too little, another one must follow (Theorem 4)"
         ),
-        "accuracy": _bound(True, "make no leaf that classifies too little correctly (Theorem 5)"),
+        "accuracy": _bound(
+            True, "make no leaf in which too little is classified correctly (Theorem 5)"
+        ),
         "permutation": _bound(
             True, "search a tree once, whatever the order of its leaves (Corollary 6)"
         ),
         "similar_support": _bound(
             False,
-            "move bounds between features that separate a leaf's rows almost alike (Theorem 7)",
+            "bounds from other features that split a leaf almost in the same way (Theorem 7)",
             mode="full",
         ),
         "equivalent_points": _bound(
-            True, "count errors on rows that no feature distinguishes (Theorem 9)"
+            True, "bounds from errors on rows that no feature distinguishes (Theorem 9)"
         ),
         "dominance": _bound(
             True,
-            "of trees with the same leaves to be split keep the best: extends permutation (ours)",
+            "of all trees that have the same leaves to split, keep the cheapest; needs permutation "
+            "(not in the thesis)",
             mode="full",
         ),
         "two_steps": _bound(
-            True, "the cost of a leaf that was split elsewhere is a bound here (ours)", mode="full"
+            True,
+            "a leaf that was split in one tree gives a bound in all trees (not in the thesis)",
+            mode="full",
         ),
     }
 

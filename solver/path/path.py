@@ -17,7 +17,7 @@ from solver.trees.tree import Tree
 
 @dataclass(frozen=True)
 class Step:
-    """A tree and the λ for which no known tree is better.
+    """A step of a λ-path: a tree, and the λ at which it is the best known one.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class Path(RichDisplay):
     points : tuple of Point
         What was proven, from the smallest λ on.
     status : Status
-        ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; else what
-        ended the search. ``stopped`` without a limit: a breakpoint has too many digits for the
-        search's integers, and its neighbours do not settle it.
+        ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; otherwise
+        what ended the search. It is also ``stopped`` if a breakpoint has too many digits for the
+        search's integers, and searches next to it do not decide which tree is best there.
     seconds : float
         Search time of all solves, without compilation.
     solves : int

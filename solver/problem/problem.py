@@ -95,14 +95,14 @@ class Problem:
     weighted : bool
         Whether ``counts`` are weights: not every row counts as 1.
     weight_error : Fraction
-        How much rounding the weights may have changed the loss of a tree, in regression in units
-        of the squared range of the targets; 0 if they are exact.
+        By how much the loss of a tree may have changed because weights were rounded; 0 if they are
+        exact. In regression it is in units of the squared range of the targets.
     values : array of float64, shape (rows, outputs), or None
         Targets of regression.
     outputs : tuple of str
         Names of the target columns of regression; empty in classification.
     axes : tuple of Axis
-        The columns of numbers that are not constant, if features are ordered.
+        If features are ordered: the columns of numbers, without constant ones.
 
     Notes
     -----
@@ -386,10 +386,10 @@ class Problem:
         return tolerance_of(self.leaf_errors, self.total_weight)
 
     def fitted(self, lam: Fraction, max_splits: int | None = None) -> Problem:
-        """The problem with weights so small that all costs at this λ or above fit into 64 bits.
+        """The problem with weights rounded, if needed, so that costs at this λ fit into 64 bits.
 
-        If they fit already, it is this problem. Otherwise the weights are rounded, and
-        :attr:`tolerance` says what that may change.
+        Costs at larger λ then fit as well. If nothing has to be rounded, it is this problem.
+        :attr:`tolerance` says what rounding may change.
 
         Raises
         ------
@@ -429,7 +429,7 @@ class Problem:
     def branch_codes(self, test: int | NodeTest) -> NDArray[np.int32]:
         """The branch that each row takes at a test, an array of shape (rows,).
 
-        A test that is no feature is one of several numbers, or of a duplicate feature.
+        It need not be a feature: it may read several numbers, or be that of a dropped duplicate.
         """
         if isinstance(test, SurfaceTest):
             return test.branches(*(self.numbers(column) for column in test.columns))

@@ -79,25 +79,25 @@ class Proper(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "rules": Option(
             "axis",
-            "kinds of splits: cuts of one column, hyperplanes, surfaces, or the simplest of these",
+            "axis: cuts of one column; hyperplane; polynomial: surfaces; mixed: any of the three",
             FAMILIES,
             in_contract=False,
         ),
         "degree": Option(
-            2, "a whole number from 1; the degree of the surfaces", kind=int, minimum=1
+            2, "degree of the polynomial surfaces, a whole number ≥ 1", kind=int, minimum=1
         ),
         "mode": Option(
             "search",
-            "search: down by regions, with bounds; paper: all choices of rules",
+            "search: from the root down, with bounds; paper: try all choices of rules",
             ("search", "paper"),
             in_contract=False,
         ),
         "memo": Option(
-            False, "true or false; remember best trees of regions, and count hits", (False, True)
+            False, "remember the best tree of each region; count lookups and hits", (False, True)
         ),
         "thinning": Option(
             False,
-            "mode paper, true or false: keep the cheapest subtrees of every depth (section 4.8.2)",
+            "mode paper: keep only the cheapest subtrees of every depth (section 4.8.2)",
             (False, True),
             mode="paper",
             in_contract=False,

@@ -85,14 +85,14 @@ class QuantBnB(Solver):
         ),
         "bound": Option(
             "w1",
-            "mode paper: its lower bound, see Section 3.2 of the paper",
+            "mode paper: which of the four lower bounds in Section 3.2 of the paper",
             BOUNDS,
             mode="paper",
             in_contract=False,
         ),
         "pieces": Option(
             3,
-            "mode paper: into how many parts it cuts an interval, its s",
+            "mode paper: into how many parts an interval is cut (s in the paper)",
             kind=int,
             minimum=2,
             mode="paper",

@@ -60,21 +60,21 @@ def rashomon_set(
     within : str, int, float or Fraction
         How much worse than the optimum a good tree may be.
     unit : {"relative", "objective", "lam"}
-        What ``within`` is: a share of the optimal objective, a difference of objectives, or so many
-        λ.
+        What ``within`` is: a share of the optimal objective, a difference of objectives, or a
+        multiple of λ.
     limits : Limits, optional
         Of seconds, bytes, nodes (subproblems), depth, splits and the size of leaves. Good trees are
         within the tolerance of the best tree that keeps the limits.
     monitor : Monitor, optional
-        Asked between slices whether to stop, and told how far the search is, without its state.
+        Stops the search, and receives its progress (without a state).
     optimum : Solution, optional
         An optimal tree at this λ and under these limits, if it is known; else it is searched for.
         Its seconds count towards the limit.
     anytime : bool
-        What a limit of seconds, bytes or nodes does. By default it is an error. With ``anytime``
-        smaller tolerances are searched first, 0, an eighth, a quarter and half of ``within``, and
-        the set is that of the largest one whose search has ended: all its trees are certain. See
-        :attr:`RashomonSet.status`. It is an error if not even all optimal trees were found.
+        What happens at a limit of seconds, bytes or nodes. By default it is an error. With
+        ``anytime`` smaller tolerances are searched first: 0, then an eighth, a quarter and half of
+        ``within``. The result is the complete set for the largest tolerance whose search has ended,
+        see :attr:`RashomonSet.status`. It is an error if not even all optimal trees were found.
 
     Raises
     ------

@@ -248,8 +248,8 @@ class RashomonSet:
     ) -> Iterator[Tree]:
         """The good trees one after the other, the best first.
 
-        Of features that separate all rows alike, trees use the first that they may; monotone trees
-        use each.
+        If several features separate all rows in the same way, trees use the first one that is
+        allowed. Only monotone trees use each of them.
 
         Parameters
         ----------
@@ -267,8 +267,8 @@ class RashomonSet:
         Raises
         ------
         InputError
-            If a name is unknown. Of monotone trees also if whether there is another one is not
-            decided after two million pairs of subtrees.
+            If a name is unknown; for monotone trees also if two million pairs of subtrees do not
+            decide whether there is another one.
         UnsupportedError
             If a column of ``monotone`` has no order.
 
@@ -293,7 +293,7 @@ class RashomonSet:
         monotone: Mapping[str, Any] | None = None,
         max_columns: int | None = None,
     ) -> Tree | None:
-        """The best of :meth:`trees` that reads at most N columns; None if no good tree does.
+        """The best tree of :meth:`trees` that reads at most ``max_columns`` columns, or None.
 
         Raises
         ------
@@ -346,8 +346,8 @@ class RashomonSet:
 
         Notes
         -----
-        Where features separate all rows of the problem alike, trees ask the first one: for a new
-        row on which they differ, that one decides.
+        If several features separate all rows of the problem in the same way, trees use the first
+        one. For a new row on which these features differ, the first one decides.
         """
         counts = self._predictions
         table = counts.of_points if frame is None else counts.of_rows(frame)

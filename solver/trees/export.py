@@ -41,7 +41,7 @@ QUESTION_FILL, QUESTION_LINE, LINE, INK, FAINT = (
 
 
 def export_text(tree: TreeSource, *, merge: bool = False) -> str:
-    """The tree as nested rules, one line an answer.
+    """The tree as nested rules, one line for each leaf.
 
     Parameters
     ----------

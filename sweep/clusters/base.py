@@ -24,10 +24,10 @@ class Cluster(FromPython, ABC):
     the ``ExitStack`` that is passed to it.
     """
 
-    kind: str  #: each kind has its own model
+    kind: str  #: the kind of the cluster
     worker_timeout: float = Field(default=300.0, gt=0)
-    """Give up after this many seconds without any worker."""
-    dask: dict[str, Any] = Field(default_factory=dict)  #: settings under Dask's own names
+    """Seconds without any worker after which the sweep gives up."""
+    dask: dict[str, Any] = Field(default_factory=dict)  #: settings of Dask, under Dask's own names
 
     is_here: ClassVar[bool] = False
     """Whether all workers run on this machine, which the driver has already warmed up."""

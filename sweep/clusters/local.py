@@ -34,7 +34,7 @@ class Local(Cluster):
     """
 
     kind: Literal["local"] = "local"
-    workers: int | None = Field(default=None, ge=1, le=4096)  #: how many; by default one a core
+    workers: int | None = Field(default=None, ge=1, le=4096)  #: by default one per core
     memory_limit: Memory = None
     """Memory of each worker, e.g. ``4GiB``; by default an equal share. A worker that reaches 95 %
     of it is killed and replaced."""

@@ -76,17 +76,17 @@ class Slurm(Cluster):
     """
 
     kind: Literal["slurm"] = "slurm"
-    jobs: Jobs  #: how many at a time; a job that ends is replaced while there is work
+    jobs: Jobs  #: number of jobs at a time; a job that ends is replaced while there is work
     processes: int = Field(default=1, ge=1, le=1024)  #: workers of a job, one core each
     memory: Memory  #: memory of a job, for all its workers together
-    walltime: str  #: of a job, as SLURM writes it: ``HH:MM:SS`` or ``D-HH:MM:SS``
+    walltime: str  #: of a job, in SLURM's format: ``HH:MM:SS`` or ``D-HH:MM:SS``
     margin: float | None = Field(default=None, ge=1)
     """Workers stop and checkpoint their searches this many seconds before the wall time. By default
     a tenth of the wall time, but from 30 s to 5 minutes."""
     queue: Word | None = None  #: the partition
-    account: Word | None = None  #: who pays
-    options: dict[str, Any] = Field(default_factory=dict)  #: more options of ``sbatch``, see below
-    python: PythonPath | None = None  #: the Python of the nodes; by default this Python's path
+    account: Word | None = None  #: the account that pays for the jobs
+    options: dict[str, Any] = Field(default_factory=dict)  #: other options of ``sbatch``
+    python: PythonPath | None = None  #: path of Python on the nodes; by default as here
     shared_directory: SafePath = "~/.treesweep"
     """A folder that this machine and the nodes share, for certificates, settings and logs."""
     local_directory: SafePath | None = None  #: folder for temporary files of workers

@@ -23,8 +23,8 @@ class Host(FromPython):
     """A machine, with the settings that differ from those of the other machines."""
 
     host: HostName  #: its name or address, or an alias in ~/.ssh/config
-    port: int | None = Field(default=None, ge=1, le=65535)  #: of the SSH server
-    username: Word | None = None  #: who logs in
+    port: int | None = Field(default=None, ge=1, le=65535)  #: port of its SSH server
+    username: Word | None = None  #: user who logs in
     python: PythonPath | None = None  #: path of the Python there that has treesweep
     workers: int | None = Field(default=None, ge=1, le=4096)  #: number of worker processes
     listen: HostName | None = None  #: the address that its workers listen on
@@ -44,10 +44,10 @@ class Ssh(Cluster):
     kind: Literal["ssh"] = "ssh"
     hosts: list[Host] = Field(min_length=1)  #: names, or mappings with settings for this host only
     # For all hosts that do not set them. By default this Python's path and a worker for each core.
-    username: Word | None = None  #: who logs in; by default as ``ssh`` does
-    port: int | None = Field(default=None, ge=1, le=65535)  #: of the SSH servers
-    python: PythonPath | None = None  #: its path on the hosts; by default this Python's path
-    workers: int | None = Field(default=None, ge=1, le=4096)  #: of each host; by default one a core
+    username: Word | None = None  #: user who logs in; by default as ``ssh`` does
+    port: int | None = Field(default=None, ge=1, le=65535)  #: port of the SSH servers
+    python: PythonPath | None = None  #: path of Python on the hosts; by default as here
+    workers: int | None = Field(default=None, ge=1, le=4096)  #: of each host; default: one per core
     listen: HostName | None = None  #: address that workers listen on; by default all
     scheduler: Literal["first", "here"] = "first"
     """Where the scheduler runs: on the first host; or here, in this process, which the hosts must

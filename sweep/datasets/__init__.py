@@ -50,7 +50,7 @@ def load_dataset(reference: str | Path | Mapping[str, Any] | DatasetRef, **more:
         A built-in name (``car``), ``openml:61``, ``openml:iris``, the path of a file, or a mapping
         such as ``{"name": "loans", "path": "loans.parquet", "target": "default"}``.
     **more
-        Further fields of :class:`DatasetRef`, e.g. ``target="default"``.
+        Further keys of such a mapping, e.g. ``target="default"``.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class DatasetRef(BaseModel):
         Whether the target is a label or a number.
     test : mapping, optional
         One column and its value on test rows, e.g. ``{split: test}``, for validation ``given``.
-        The column is no feature.
+        The column is not used as a feature.
     columns : dict
         How columns are read: ``category``, ``number``, ``date``, ``drop``, or a mapping with
         ``kind``, ``missing`` and how text writes numbers (``decimal``, ``thousands``, ``unit``) or

@@ -126,17 +126,17 @@ COLUMNS: tuple[Column, ...] = (
     Column("tolerance", pa.float64(), "objectives of regression are equal within it; else 0"),
     Column("train_r2", pa.float64(), "regression: share of the variance that is explained"),
     Column("train_rmse", pa.float64(), "regression: root mean squared error, in the target's unit"),
-    Column("test_r2", pa.float64(), "the same on test rows; null where all have one target"),
+    Column("test_r2", pa.float64(), "the same on test rows; null if they all have the same target"),
     Column("test_rmse", pa.float64(), "the same on test rows; null without validation"),
     Column(
         "path_test_loss",
         pa.list_(pa.float64()),
-        "mean squared error on test rows of each step of a path of regression",
+        "regression: mean squared error on test rows, for each step of a path",
     ),
     Column(
         "path_test_r2",
         pa.list_(pa.float64()),
-        "R² on test rows of each step, as `test_r2`; null without such rows",
+        "R² on test rows for each step, as in `test_r2`; null without test rows",
     ),
 )
 

@@ -30,7 +30,7 @@ class Holdout(Strict):
 
     kind: Literal["holdout"]
     test: float = Field(default=0.25, gt=0, lt=1)  #: share of the rows
-    stratify: bool = False  #: keep the shares of the classes
+    stratify: bool = False  #: keep the shares of the classes in each part
     seed: int | None = Field(default=None, ge=0, lt=2**32)  #: by default the sweep's
 
 
@@ -40,7 +40,7 @@ class KFold(Strict):
     kind: Literal["kfold"]
     folds: int = Field(default=5, ge=2, le=1000)  #: parts of the rows
     repeats: int = Field(default=1, ge=1, le=1000)  #: new partitions of the rows
-    stratify: bool = False  #: keep the shares of the classes
+    stratify: bool = False  #: keep the shares of the classes in each part
     seed: int | None = Field(default=None, ge=0, lt=2**32)  #: by default the sweep's
 
 

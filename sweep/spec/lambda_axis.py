@@ -98,7 +98,7 @@ class LambdaGrid(Strict):
     start: Any = Field(alias="from")  #: one end
     to: Any  #: the other end
     count: int = Field(ge=2, le=_MOST)  #: number of λ
-    scale: Literal["log", "linear"] = "log"  #: even ratios, or even steps
+    scale: Literal["log", "linear"] = "log"  #: equal ratios, or equal steps
 
     @field_validator("start", "to")
     @classmethod

@@ -15,7 +15,8 @@ class RashomonEntry(Strict):
     """Which trees are good, see :func:`solver.rashomon.rashomon_set`."""
 
     within: str = "1/20"  #: how much worse than the optimum a good tree may be
-    unit: Literal["relative", "objective", "lam"] = "relative"  #: of within
+    unit: Literal["relative", "objective", "lam"] = "relative"
+    """What ``within`` is: a share of the optimum, a difference of objectives, or multiples of λ."""
 
     @field_validator("within", mode="before")
     @classmethod

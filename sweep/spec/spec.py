@@ -122,7 +122,7 @@ class SolverEntry(Strict):
 
     solver: str  #: its name, or auto
     options: dict[str, list[Scalar]] = Field(default_factory=dict)  #: its options, and limits
-    ablate: list[str] = Field(default_factory=list)  #: switches to turn one at a time, or all
+    ablate: list[str] = Field(default_factory=list)  #: switches to flip one at a time; or all
     lam: str | None = None  #: path: the exact λ-path instead of a tree for each λ
     proof: bool = False  #: store a certificate with each row
     rashomon: RashomonEntry | None = None  #: find all good trees of each task
@@ -307,7 +307,7 @@ def problem_below(part: str, error: Any) -> Any:
 class LimitsEntry(Strict):
     """``{seconds: 300, memory: 4GiB, depth: 5}``: limits of each run and of its tree."""
 
-    seconds: float | None = None  #: search time, that of interrupted attempts included
+    seconds: float | None = None  #: search time, with that of interrupted attempts
     memory: int | None = None  #: bytes of the search's arrays, also as 512MiB or 4GiB
     nodes: int | None = None  #: branches in the search's memo
     depth: int | None = None  #: splits on the longest path of the tree
@@ -398,14 +398,14 @@ class Spec(Strict):
     """A sweep. Every combination of its axes is a task."""
 
     name: Name  #: letters, digits, spaces and ._-
-    datasets: list[DatasetEntry] = Field(min_length=1)  #: the tables; one needs no list
+    datasets: list[DatasetEntry] = Field(min_length=1)  #: the tables
     encodings: list[EncodingEntry] = Field(min_length=1)  #: what turns columns into features
     lambdas: list[LambdaItem] = Field(min_length=1)  #: the prices of a split
     solvers: list[SolverEntry] = Field(min_length=1)  #: the searches
     validation: Validation = Field(default=NoValidation(kind="none"), discriminator="kind")
     """How rows are held out for testing."""
     limits: LimitsEntry = LimitsEntry()  #: of each task
-    seed: int = Field(default=0, ge=0, lt=2**32)  #: of everything without its own seed
+    seed: int = Field(default=0, ge=0, lt=2**32)  #: used wherever no other seed is given
 
     @field_validator("datasets", mode="before")
     @classmethod

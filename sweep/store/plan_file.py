@@ -138,7 +138,7 @@ def planned_tasks(folder: Folder, columns: Sequence[str] = TASK_COLUMNS) -> pa.T
 
 
 def read_plan(path: Place) -> pd.DataFrame:
-    """The plan of a sweep as it was last run, one row a task, see :data:`SCHEMA`.
+    """Read the plan of a sweep as it was last run: a table with one row for each task.
 
     Raises
     ------

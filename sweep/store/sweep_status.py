@@ -43,28 +43,28 @@ class SweepStatus:
 
     sweep: str  #: its name
     folder: str
-    live: bool  #: whether a driver is at work
-    driver: str | None  #: the driver that is at work, or was last
-    updated: float | None  #: its last heartbeat, in seconds since 1970
+    live: bool  #: whether a driver is running
+    driver: str | None  #: the running driver, or the last one
+    updated: float | None  #: the driver's last heartbeat, in seconds since 1970
     total: int  #: tasks of the plan
     done: int  #: tasks with an answer
     failed: int  #: tasks that ended in an error or killed their worker
     running: int  #: tasks on workers
-    missing: int  #: the other tasks
+    missing: int  #: tasks without an answer that are not running
     impossible: int  #: cells that cannot run
     unfinished: int  #: tasks without an answer that resume an earlier run
-    states: int  #: stored states of searches, unfinished or ended by a limit, of any plan
-    state_bytes: int  #: their size
+    states: int  #: number of stored states of searches
+    state_bytes: int  #: size of the stored states
     statuses: dict[str, int]  #: number of tasks by the status of their row
-    uncertified: int  #: answered tasks without their certificate, or its file
-    cut_short: int  #: answered tasks for whose good trees a limit left a smaller tolerance
-    worst_gap: float | None  #: of done and unfinished tasks; of a λ-path over all its λ
-    seconds: float  #: search time of all tasks, that of unfinished searches included
-    rate: float | None  #: tasks per second, if a driver is at work
-    eta: float | None  #: estimated seconds to the end, if a driver is at work
+    uncertified: int  #: answered tasks whose certificate, or its file, is missing
+    cut_short: int  #: answered tasks that have good trees for a smaller tolerance only
+    worst_gap: float | None  #: largest gap of all tasks (of a λ-path: at any λ)
+    seconds: float  #: search time of all tasks, with unfinished searches
+    rate: float | None  #: tasks per second, if a driver is running
+    eta: float | None  #: estimated seconds to the end, if a driver is running
     workers: int
     memory: int  #: bytes in use by the workers
-    dashboard: str | None  #: the address of Dask's dashboard, if a driver is at work
+    dashboard: str | None  #: the address of Dask's dashboard, if a driver is running
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""
