@@ -158,7 +158,7 @@ def _check_text(args: Sequence[str]) -> None:
 
 
 def _mend_streams() -> None:
-    """Replace closed streams (``>&-``), so that every command can print."""
+    """Replace closed streams (``>&-``), and let every command print what it must in any charset."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             stream = open(os.devnull, "w" if number else "r")  # noqa: SIM115  it stays open
@@ -166,10 +166,14 @@ def _mend_streams() -> None:
             if not _is_open(number):
                 os.dup2(stream.fileno(), number)
             setattr(sys, name, stream)
-    # Do not fail on a terminal that cannot show λ.
     for shown in (sys.stdout, sys.stderr):
-        if hasattr(shown, "reconfigure"):
-            shown.reconfigure(errors="backslashreplace")
+        if not hasattr(shown, "reconfigure"):
+            continue
+        if shown is sys.stdout and not shown.isatty():
+            # Files and pipes take data, which the terminal's charset must not change.
+            shown.reconfigure(encoding="utf-8")
+        else:
+            shown.reconfigure(errors="backslashreplace")  # for a terminal that cannot show λ
 
 
 def _is_open(number: int) -> bool:

@@ -127,3 +127,27 @@ def test_a_reader_that_leaves_is_no_traceback() -> None:
     _, stderr = process.communicate(timeout=60)
     assert stderr == ""
     assert process.returncode == ExitCode.BROKEN_PIPE
+
+
+@pytest.mark.parametrize("charset", ["cp1252", "ascii", "latin-1:strict"])
+def test_files_and_pipes_get_utf_8_whatever_the_charset_of_the_terminal(
+    charset: str, tmp_path: Path
+) -> None:
+    rows = "Łódź,ł\nBonn,n\n" * 3
+    (tmp_path / "t.csv").write_text(f"city,y\n{rows}", encoding="utf-8")
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [SCRIPT, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONIOENCODING": charset, "PYTHONUTF8": "0"},
+            capture_output=True,
+            check=True,
+        )
+        return done.stdout.decode("utf-8")
+
+    run("solve", "t.csv", "--target", "y", "--lam", "0.01", "--save", "tree.json")
+    assert run("predict", "tree.json", "t.csv").split()[1:] == ["ł", "n"] * 3
+    sql = run("show", "tree.json", "--format", "sql")
+    assert "'ł'" in sql
+    assert "\\" not in sql
