@@ -8,11 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
+from solver.engine.growable_arrays import within_memory
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, Ints, Words
+from solver.limits import Limits
+from solver.rashomon.build_graph import LimitError
 from solver.rashomon.kernels.counting import CELLS, LEFT, WANTED, Cells, count_trees, make_cells
 from solver.rashomon.kernels.graph import EXPANDED_NODES, Graph
 from solver.rashomon.kernels.subproblems import Space
+from solver.solution import Status
 
 _WORD_BITS = 64
 _PRIME_BITS = 31
@@ -30,12 +34,25 @@ class ExactCounts:
         How many features of the table a feature stands for; 0 to leave it out.
     check : callable
         Called between slices; raises what ends the count.
+    most_bytes : int, optional
+        Of the arrays of costs; by default half of the machine's memory.
+
+    Raises
+    ------
+    LimitError
+        If the costs of the trees are so many that these bytes do not suffice.
     """
 
     def __init__(
-        self, space: Space, graph: Graph, allowed: Ints, check: Callable[[], None]
+        self,
+        space: Space,
+        graph: Graph,
+        allowed: Ints,
+        check: Callable[[], None],
+        most_bytes: int | None = None,
     ) -> None:
         self.space, self.graph, self._check = space, graph, check
+        self.most_bytes = within_memory(Limits(bytes=most_bytes)).bytes or 0
         cells = make_cells(graph, 4096, 4096, allowed)
         self.cells = self._count(cells, 0)
         first, end = self.cells_of(0)
@@ -59,8 +76,24 @@ class ExactCounts:
             self._check()
             status = count_trees(self.space, self.graph, cells, np.uint64(modulus), _SLICE)
             if status == FULL:
+                self._check_room(cells)
                 cells = _grown(cells)
         return cells
+
+    def _check_room(self, cells: Cells) -> None:
+        """A grid has a place for every cost in the budget, so large weights take much memory."""
+        wanted, cells_bytes = int(cells.used[WANTED]), 32 * len(cells.cost)
+        if wanted:
+            needed = cells_bytes + 16 * max(wanted, 2 * len(cells.grid_number))
+        else:
+            needed = 2 * cells_bytes + 16 * len(cells.grid_number)
+        if needed > self.most_bytes:
+            raise LimitError(
+                Status.MEMORY_LIMIT,
+                f"the good trees are not counted within the limit of {self.most_bytes} bytes: "
+                "their costs may take too many values; take a smaller tolerance, a limit on "
+                "depth, or weights of fewer digits",
+            )
 
     @cached_property
     def total(self) -> int:

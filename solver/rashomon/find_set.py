@@ -112,11 +112,19 @@ def rashomon_set(
             kept = smaller, _graph(search, smaller, price)
         search.expand(question.most(best.objective) + price.above)
         if limits.splits is None:
-            counts = ExactCounts(search.space, search.graph, copies(problem), search.check_limits)
+            counts = ExactCounts(
+                search.space, search.graph, copies(problem), search.check_limits, limits.bytes
+            )
         else:
             graph = _small_graph(search, question)
             counts = counted_trees(
-                problem, question, best.objective, graph, limits.splits, search.check_limits
+                problem,
+                question,
+                best.objective,
+                graph,
+                limits.splits,
+                search.check_limits,
+                limits.bytes,
             )
     except LimitError as error:
         if kept is None:

@@ -490,9 +490,10 @@ def counted_trees(
     stored: StoredGraph,
     most_splits: int | None,
     check: Callable[[], None],
+    most_bytes: int | None = None,
 ) -> ExactCounts:
     """The trees of a graph."""
     prices = Prices.of(question.lam, problem.total_weight)
     budget = prices.budget(question.most(optimum))
     space, graph = restored(problem, prices.error, prices.split, budget, stored, most_splits)
-    return ExactCounts(space, graph, copies(problem), check)
+    return ExactCounts(space, graph, copies(problem), check, most_bytes)

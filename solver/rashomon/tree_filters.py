@@ -175,6 +175,12 @@ class Wishes:
             known = self.columns | self.features
             if name not in known:
                 raise InputError(unknown_name(name, known, "column or feature"))
+            read = {i for i, feature in enumerate(self._table) if name in feature.columns}
+            tests = {i for i, feature in enumerate(self._table) if name == feature.name}
+            if read and tests and read != tests:
+                raise InputError(
+                    f"{name!r} is a column, and a feature of another one", "rename the column"
+                )
         return {
             number
             for number, feature in enumerate(self._table)
@@ -202,6 +208,8 @@ class Wishes:
             counts = self._counts
             used = {*counts.graph.feature[: counts.graph.used[EDGES]].tolist()}
             if not used.isdisjoint(key):
-                counts = ExactCounts(counts.space, counts.graph, allowed, self._check)
+                counts = ExactCounts(
+                    counts.space, counts.graph, allowed, self._check, counts.most_bytes
+                )
             self._known[key] = counts, allowed
         return self._known[key]

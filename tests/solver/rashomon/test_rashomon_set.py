@@ -358,3 +358,11 @@ def test_a_share_is_one_of_all_trees_only_however_many_there_are() -> None:
     assert (first["feature"], first["trees"]) == ("x0", found.n_trees - 1)
     assert found.n_trees > 2**53
     assert 0.999 < first["share"] < 1
+
+
+def test_costs_of_too_many_values_are_refused_before_they_take_the_memory() -> None:
+    frame = pd.DataFrame({"a": list("bccca"), "y": list("ababc")})
+    weights = [6.5, 370, 80, 7.3e-05, 22000]
+    problem = Problem.from_table(frame, "y", "onehot", weights=weights)
+    with pytest.raises(InputError, match="costs may take too many values"):
+        rashomon_set(problem, "0.01", "1", "objective", limits=Limits(depth=2))

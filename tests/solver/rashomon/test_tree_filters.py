@@ -156,3 +156,13 @@ def test_unknown_names_are_refused() -> None:
         rashomon_set(found.problem, "0.05", optimum=solve(found.problem, "0.1"))
     with pytest.raises(InputError, match="by = 'row' is none of feature, column"):
         found.feature_shares(by="row")  # type: ignore[arg-type]
+
+
+def test_a_name_that_is_a_column_and_a_feature_of_another_one_is_refused() -> None:
+    frame = pd.DataFrame(
+        {"x": list("12312312"), "x=1": list("uuvvuvuv"), "y": list("ppqqppqq")}, dtype=str
+    )
+    good = rashomon_set(Problem.from_table(frame, "y", "onehot"), "0.02", "0.05")
+    with pytest.raises(InputError, match="'x=1' is a column, and a feature of another one"):
+        good.best(without=["x=1"])
+    assert good.best(without=["x"]) is not None
