@@ -84,8 +84,10 @@ def to_timbertrek(trees: Iterable[Tree], total_weight: int, lam: Fraction) -> di
         for path in dict.fromkeys(_paths(tree, features)):
             _enter(trie, path, number)
         exact = objective(int(tree.errors), tree.splits, total_weight, lam)
-        right = 1 - int(tree.errors) / total_weight
-        shown[str(number)] = [_node(tree, 0, features), round(float(exact), 5), round(right, 5)]
+        right = round(1 - int(tree.errors) / total_weight, 5)
+        if tree.errors:
+            right = min(right, 0.99999)  # 1 would say that it makes no error
+        shown[str(number)] = [_node(tree, 0, features), round(float(exact), 5), right]
     names = {number: _words(test) for test, number in features.items()}
     return {"trie": trie, "featureMap": names, "treeMap": shown}
 

@@ -221,3 +221,10 @@ def test_what_timbertrek_cannot_show_is_refused() -> None:
     assert to_timbertrek([], 1, Fraction(1)) == {
         "trie": {"f": "root", "c": []}, "featureMap": {}, "treeMap": {},
     }  # fmt: skip
+
+
+def test_a_tree_with_an_error_has_no_accuracy_of_1_in_timbertrek() -> None:
+    weights = [500_000, 500_000, 1, 1]
+    problem = Problem.from_codes([[0], [1], [0], [1]], [0, 1, 1, 1], weights=weights)
+    shown = rashomon_set(problem, "0.01", "0").to_timbertrek()["treeMap"]
+    assert [accuracy for _, _, accuracy in shown.values()] == [0.99999]
