@@ -32,7 +32,7 @@ def parse_text(
 
     pandas chooses between numbers, booleans and text. But numbers with leading zeros (``01234``)
     are names, so they stay text. Numbers that floats would round to others stay text too: integers
-    beyond 2^53 in columns with fractions or gaps, and numbers that become equal as floats.
+    that no float equals in columns with fractions or gaps, and numbers that become equal as floats.
 
     Parameters
     ----------
@@ -78,21 +78,32 @@ def parse_text(
     fields = parse(dict.fromkeys(names, "str"), usecols=doubtful)
     for name in names:
         distinct = fields[name].dropna().unique()
+        numbers: pd.Series[Any] | None = frame[name]
+        if _kept_gaps(frame[name]):
+            numbers = _floats(fields[name], distinct)
         if (
-            _kept_gaps(frame[name])
+            numbers is None
             or (zeros and any(map(_LEADING_ZERO.match, distinct)))
-            or _loses(distinct, frame[name])
+            or _loses(distinct, numbers)
         ):
-            frame[name] = fields[name]
+            numbers = fields[name]
+        frame[name] = numbers
     return frame
 
 
 def _kept_gaps(column: pd.Series[Any]) -> bool:
-    """Whether pandas may have turned missing fields into text, as it does in columns with integers
-    beyond 2^63."""
+    """Whether pandas may have taken numbers and missing fields for text, as it does in columns with
+    integers beyond 2^63: that depends on the order of the rows."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return False
     return any(isinstance(value, str) and _BEYOND.match(value) for value in column.unique())
+
+
+def _floats(fields: pd.Series[Any], distinct: Any) -> pd.Series[Any] | None:
+    """Fields as floats; None if one writes no number."""
+    if any(isinstance(written(field), str | bool) for field in distinct):
+        return None
+    return fields.map(float, na_action="ignore").astype("float64")
 
 
 def _holds_integers(column: pd.Series[Any]) -> bool:

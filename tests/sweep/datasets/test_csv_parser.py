@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -77,9 +78,24 @@ def test_columns_that_are_left_as_text() -> None:
 def test_missing_fields_beside_whole_numbers_and_fractions_are_missing() -> None:
     """pandas alone reads such a column as text, and its missing fields as the text ''."""
     for missing in ("", "NA"):
-        frame = parse_text(f"n,x\na,18446744073709551616\nb,{missing}\nc,1.5\n")
+        frame = parse_text(f"n,x\na,18446744073709551617\nb,{missing}\nc,1.5\n")
         assert frame["x"].isna().tolist() == [False, True, False]
-        assert frame["x"].dropna().tolist() == ["18446744073709551616", "1.5"]
+        assert frame["x"].dropna().tolist() == ["18446744073709551617", "1.5"]
+
+
+@pytest.mark.parametrize("missing", [(), ("",), ("NA",)])
+def test_the_order_of_the_rows_does_not_decide_how_a_column_is_read(missing: tuple[str]) -> None:
+    """pandas alone reads some of these as text."""
+    fields = ("3", "1.5", "4611686018427387904", "18446744073709551616", *missing)
+    for order in itertools.permutations(fields):
+        found = column(*order)
+        assert found.dtype == np.float64
+        assert found.isna().tolist() == [field in missing for field in order]
+        wanted = [float(field) for field in order if field not in missing]
+        assert found.dropna().tolist() == wanted
+        assert column(*(f.replace("616", "617") for f in order)).dropna().tolist() == [
+            field.replace("616", "617") for field in order if field not in missing
+        ]
 
 
 def test_whole_numbers_beyond_64_bits_are_read_as_smaller_ones_are() -> None:
