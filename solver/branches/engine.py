@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.branches.graph_engine import GraphEngine, shape_from
 from solver.branches.kernels import ao_star, stack_frame
-from solver.branches.kernels.leaf_or_stump import best_small
 from solver.branches.kernels.lp_dual_bounds import raise_duals
-from solver.branches.kernels.memo import look_for
+from solver.branches.kernels.read_tree import new_reading, read_tree
 from solver.branches.kernels.state import (
     BLOCK,
     DUE,
@@ -33,7 +33,6 @@ from solver.branches.kernels.state import (
 )
 from solver.branches.params import params_of
 from solver.branches.warm_start import ARCHIVED, BYTES_A_NODE, Archive
-from solver.engine.driver import Engine
 from solver.engine.growable_arrays import (
     ROOM,
     bytes_added,
@@ -46,29 +45,20 @@ from solver.engine.growable_arrays import (
 )
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
-from solver.kernels.constants import FULL, Ints
+from solver.kernels.constants import FULL
 from solver.kernels.hashing import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.kernels.packed_rows import tabulate
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
-from solver.trees.tree import Shape
 
 _LONGEST_SEARCH_AGAIN = 2_000
 _LARGEST_SLICE = 64
-_INHERITED = "inherited"
+_FIRST_TREE = 256  # splits and leaves that a tree is expected to have
+_INHERITED, _TREE = "inherited", "tree"
 
 
-class Part(NamedTuple):
-    """A branch on the way to reading out a tree."""
-
-    rows: Ints
-    literals: tuple[int, ...]
-    node: int
-    budget: int
-
-
-class ThresholdEngine(Engine):
+class ThresholdEngine(GraphEngine):
     """One search in mode ``full``: depth-first AO* with thresholds.
 
     ``settings`` are the options of :class:`solver.branches.Branches`; ``state`` comes from
@@ -86,7 +76,7 @@ class ThresholdEngine(Engine):
         self.problem, self.settings = problem, settings
         self.constraints, self.cost_scale = constraints, cost_scale
         self.table, self.unit = tabulate(problem)
-        self.codes, self.sources = problem.codes, self.table.sources
+        self.arities: list[int] = problem.arities.tolist()
         self.params = params_of(problem, cost_scale, constraints, settings, self.unit)
         self.digest, self.n_classes = problem.digest, problem.n_classes
         self.memo: Memo = new_memo(self.params.budgets)
@@ -119,16 +109,15 @@ class ThresholdEngine(Engine):
     def _compile(self) -> float:
         return (
             ensure_compiled(ao_star.init_root, self.space)
-            + ensure_compiled(ao_star.step, self.space, 0, 0)
+            + ensure_compiled(ao_star.step, self.space, 0, 0, 0)
             + ensure_compiled(ao_star.propagate_bounds, self.space)
             + ensure_compiled(fill_slots, self.memo.slots, self.memo.node_hash, 0)
-            + ensure_compiled(look_for, self.space, 0, 0)
-            + ensure_compiled(best_small, self.space, 0, 0, 0)
+            + ensure_compiled(read_tree, self.space, new_reading(self.table, self.params, 1))
             + (ensure_compiled(raise_duals, self.space) if self.params.row_duals else 0.0)
         )
 
-    def step(self, iterations: int, target_cost: int) -> int:
-        outcome = ao_star.step(self.space, iterations, target_cost)
+    def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
+        outcome = ao_star.step(self.space, iterations, target_cost, known_cost)
         if self.params.row_duals and self.iterations >= self.program.status[DUE]:
             raise_duals(self.space)
         return outcome
@@ -145,6 +134,7 @@ class ThresholdEngine(Engine):
         self.params = params_of(self.problem, cost_scale, constraints, self.settings, self.unit)
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(cost_scale, self.unit, n)
         self._stale = True
+        self.forget_tree()
         self.before = self.iterations, self.nodes
         ao_star.init_root(self.space)
 
@@ -154,6 +144,7 @@ class ThresholdEngine(Engine):
 
     def aim(self, bound: int) -> None:
         """Only prove a lower bound, and log the proof. Call it before any step."""
+        self.reads = False
         self.stack.head[0, stack_frame.LIMIT], self.stack.head[0, stack_frame.DIVING] = bound, 0
         self.log = self.log._replace(events=np.zeros((1024, 2), np.int64))
 
@@ -196,6 +187,7 @@ class ThresholdEngine(Engine):
         kept = {name: array[: lengths[_group(name)]] for name, array in arrays.items()}
         kept["params"], kept["problem"] = np.array(self.params, np.int64), np.array(self.digest)
         kept[ROOM] = lengths_of(arrays.values())
+        kept[_TREE] = np.array(self.preorder or [], np.int64)
         if self.inherits:
             kept[_INHERITED] = np.array([*self.before, self._stale], np.int64)
             kept |= self.archive.state()
@@ -208,7 +200,7 @@ class ThresholdEngine(Engine):
         others = {ROOM}
         if _INHERITED in state:
             others |= {_INHERITED, *(name for name in state if name.startswith(ARCHIVED))}
-        names = {*arrays, "params", "problem", *(others & set(state))}
+        names = {*arrays, "params", "problem", _TREE, *(others & set(state))}
         check_search(state, names, self.digest, self.params)
         if state.get(_INHERITED, np.zeros(3)).shape != (3,):
             raise InputError("the state's arrays do not fit; it is damaged")
@@ -218,6 +210,16 @@ class ThresholdEngine(Engine):
             iterations, nodes, stale = state[_INHERITED].tolist()
             self.before, self._stale = (iterations, nodes), bool(stale)
             self.archive = Archive.restored(state, self.nodes)
+        self._restore_tree(state[_TREE])
+
+    def _restore_tree(self, saved: NDArray[Any]) -> None:
+        """Continue with the best tree of a state, if it has one."""
+        if saved.ndim != 1 or saved.dtype != np.int64:
+            raise InputError("the state's tree does not fit; it is damaged")
+        if len(saved) > 0:
+            preorder = saved.tolist()
+            tree = self.problem.grow(shape_from(preorder, self.arities))
+            self.restore_tree(preorder, self.cost_scale.cost(tree.errors, tree.splits))
 
     def grow(self, limit: int | None) -> bool:
         if 0 < len(self.log.events) <= int(self.log.used[0]) + self.params.max_arity:
@@ -287,6 +289,7 @@ class ThresholdEngine(Engine):
         n = int(self.memo.used[NODES])
         self.memo.node_upper[:n] = INFINITE
         self.memo.node_best[:n] = SMALL
+        self._known = INFINITE
         ao_star.init_root(self.space)
         slice_ = 1
         while self.upper_bound > goal and (
@@ -296,69 +299,14 @@ class ThresholdEngine(Engine):
                 self.grow(None)
             slice_ = min(2 * slice_, _LARGEST_SLICE)
 
-    def shape(self) -> Shape:
-        parts = [Part(np.arange(len(self.table.labels)), (), 0, self.params.budgets - 1)]
-        splits: list[tuple[int, int]] = []  # feature, and number of its first child
-        # A list and no recursion: an optimal tree can be a chain of thousands of splits.
-        for part in parts:
-            feature = self._first_split(part)
-            splits.append((feature, len(parts)))
-            if feature >= 0:
-                parts += self._children(part, feature)
-        shapes: list[Shape] = [-1] * len(parts)
-        for at in reversed(range(len(parts))):
-            feature, first = splits[at]
-            if feature >= 0:
-                arity = int(np.diff(self.table.values)[feature])
-                shapes[at] = feature, tuple(shapes[first : first + arity])
-        return shapes[0]
-
-    def _first_split(self, part: Part) -> int:
-        best = int(self.memo.node_best[part.node, part.budget]) if part.node >= 0 else SMALL
-        if best != SMALL:
-            return best
-        self.scratch.rows[: len(part.rows)] = part.rows
-        return best_small(self.space, len(part.rows), len(part.literals), part.budget)
-
-    def _children(self, part: Part, feature: int) -> list[Part]:
-        codes = self._codes(part.rows, feature)
-        first, end = (int(value) for value in self.table.values[feature : feature + 2])
-        order = np.argsort(codes, kind="stable")
-        ends = np.searchsorted(codes[order], np.arange(end - first - 1), side="right")
-        children = []
-        for value, places in enumerate(np.split(order, ends), start=first):
-            rows, literals = part.rows[places], (*part.literals, value)
-            children.append(Part(rows, literals, self._node(rows, literals), 0))
-        if self.params.budgets == 1:
-            return children
-        shares = _share_out([self._costs(child) for child in children], part.budget - 1)
-        return [c._replace(budget=s) for c, s in zip(children, shares, strict=True)]
-
-    def _codes(self, rows: Ints, feature: int) -> Ints:
-        return np.asarray(self.codes[self.sources[rows], feature], np.int64)
-
-    def _node(self, rows: Ints, literals: tuple[int, ...]) -> int:
-        self.scratch.rows[: len(rows)] = rows
-        self.scratch.literals[: len(literals)] = literals
-        return look_for(self.space, len(rows), len(literals))
-
-    def _costs(self, child: Part) -> list[int]:
-        """The cost of a child with 0, 1, … splits allowed."""
-        if child.node >= 0:
-            return [int(cost) for cost in self.memo.node_upper[child.node]]
-        counts = np.zeros(self.n_classes, np.int64)
-        np.add.at(counts, self.table.labels[child.rows], self.table.weights[child.rows])
-        leaf = self.params.error * int(counts.sum() - counts.max())
-        split = self._first_split(child._replace(budget=self.params.budgets - 1))
-        if split < 0:
-            return [leaf] * self.params.budgets
-        cost, codes = self.params.split, self._codes(child.rows, split)
-        for code in np.unique(codes):
-            rows = child.rows[codes == code]
-            counts[:] = 0
-            np.add.at(counts, self.table.labels[rows], self.table.weights[rows])
-            cost += self.params.error * int(counts.sum() - counts.max())
-        return [leaf] + [cost] * (self.params.budgets - 1)
+    def read_tree(self) -> tuple[list[int], int]:
+        size = _FIRST_TREE
+        while True:
+            reading = new_reading(self.table, self.params, size)
+            length, cost = read_tree(self.space, reading)
+            if length >= 0:
+                return reading.features[:length].tolist(), cost
+            size *= 4
 
 
 def _group(name: str) -> str:
@@ -372,14 +320,3 @@ def _group(name: str) -> str:
     if name.startswith("pool"):
         return "pool"
     return "node" if name.startswith("node_") else "frame"
-
-
-def _share_out(costs: list[list[int]], budget: int) -> list[int]:
-    """Budgets of the children at which the sum of their costs is least."""
-    best: list[tuple[int, list[int]]] = [(0, [])] * (budget + 1)
-    for curve in costs:
-        best = [
-            min((best[b - s][0] + curve[s], [*best[b - s][1], s]) for s in range(b + 1))
-            for b in range(budget + 1)
-        ]
-    return best[budget][1]

@@ -335,6 +335,26 @@ class TestContract:
             assert points.objective == shot.objective >= solution.objective
             assert shot.lower_bound <= solution.objective
 
+    def test_no_snapshot_is_worse_than_an_earlier_one(
+        self, kind: type[Solver], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nor is the solution, also of a search that goes on from its state."""
+        monkeypatch.setattr(driver, "_next_budget", lambda done, seconds: 5)
+        problem, lam, seen = hard_problem(), SMALL_PRICE, list[Snapshot]()
+        monitor, state, tree = Monitor(snapshot=seen.append, interval=0.0), None, None
+        found: list[Fraction] = []
+        for nodes in (200, 800):
+            limits = free(kind, nodes=nodes, seconds=2)
+            solution = kind(**options).solve(
+                problem, lam, limits, monitor=monitor, state=state, initial_tree=tree
+            )
+            found += [*(shot.objective for shot in seen), solution.objective]
+            if seen and seen[-1].state is not None:
+                state = {name: array.copy() for name, array in seen[-1].state().items()}
+            tree = solution.tree
+            seen.clear()
+        assert found == sorted(found, reverse=True)
+
     @quick
     @given(data=st.data())
     def test_starts_from_an_incumbent(

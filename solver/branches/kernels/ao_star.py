@@ -381,10 +381,11 @@ def init_root(s: Space) -> None:
 
 
 @kernel
-def step(s: Space, budget: int, target_cost: int) -> int:
+def step(s: Space, budget: int, target_cost: int, known_cost: int) -> int:
     """Open at most ``budget`` frames; return RUNNING, PROVEN, or FULL when an array must grow.
 
-    It stops early when :func:`raise_duals` is due. At λ = 0 it stops at a tree that costs
+    It stops early when :func:`raise_duals` is due, and when the root's best tree costs less than
+    ``known_cost``. At λ = 0 it stops at a tree that costs
     ``target_cost`` or less; otherwise that is −1.
     """
     end, root = s.memo.used[ITERATIONS] + budget, s.stack.head[0, stack_frame.NODE]
@@ -394,6 +395,8 @@ def step(s: Space, budget: int, target_cost: int) -> int:
             return PROVEN
         if s.memo.node_upper[root, last] <= target_cost:
             return PROVEN
+        if s.memo.node_upper[root, last] < known_cost:
+            return RUNNING
         d = s.memo.used[FRAMES] - 1
         if s.stack.head[d, stack_frame.N_CANDIDATES] < 0:
             s.memo.used[ITERATIONS] += 1

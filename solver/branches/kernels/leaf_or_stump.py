@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from solver.branches.kernels.state import Space
-from solver.kernels.jit import kernel
+from solver.kernels.jit import helper
 from solver.kernels.packed_rows import count_rows
 
 
-@kernel
-def best_small(s: Space, n: int, depth: int, budget: int) -> int:
-    """The first split of the best tree of at most one split of the first ``n`` ``scratch.rows``;
-    −1: a leaf. ``depth`` is that of the branch, ``budget`` the allowed splits, if they are
-    limited."""
+@helper
+def best_small(s: Space, n: int, depth: int, budget: int) -> tuple[int, int]:
+    """The first split of the best tree of at most one split of the first ``n`` ``scratch.rows``,
+    −1: a leaf; and the cost of that tree. ``depth`` is that of the branch, ``budget`` the allowed
+    splits, if they are limited."""
     total, most = 0, 0
     for k in range(len(s.scratch.totals)):
         s.scratch.totals[k] = 0
@@ -22,7 +22,7 @@ def best_small(s: Space, n: int, depth: int, budget: int) -> int:
         most = max(most, s.scratch.totals[k])
     best, least = -1, s.params.error * (total - most)
     if least <= s.params.split or depth >= s.params.depth or (s.params.budgets > 1 and budget == 0):
-        return -1
+        return -1, least
     count_rows(s.table, s.scratch.rows, n, s.scratch.totals, s.scratch.singles)
     for feature in range(len(s.table.values) - 1):
         occupied, allowed, cost = 0, True, s.params.split
@@ -42,4 +42,4 @@ def best_small(s: Space, n: int, depth: int, budget: int) -> int:
             cost += s.params.error * (weight - most)
         if allowed and occupied >= 2 and cost < least:
             best, least = feature, cost
-    return best
+    return best, least

@@ -7,7 +7,7 @@ import numpy as np
 from solver.branches.kernels.state import LITERALS, NODES, SMALL, Space
 from solver.kernels.constants import GOLDEN, ONE, ZERO
 from solver.kernels.hashing import free_slot
-from solver.kernels.jit import helper, kernel
+from solver.kernels.jit import helper
 from solver.kernels.packed_rows import Table
 from solver.objective.exact_objective import INFINITE
 
@@ -131,9 +131,9 @@ def add(s: Space, n_rows: int, depth: int, value: np.uint64) -> int:
     return int(node)
 
 
-@kernel
+@helper
 def look_for(s: Space, n_rows: int, depth: int) -> int:
-    """As :func:`find`, for the caller outside of the search."""
+    """As :func:`find`, if the hash is not known."""
     row_key = ZERO
     for i in range(n_rows):
         row_key += s.table.keys[s.scratch.rows[i]]

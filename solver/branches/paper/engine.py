@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from solver.branches.graph_engine import GraphEngine
 from solver.branches.paper import kernels
 from solver.branches.paper.bit_vectors import Layout, lay_out
 from solver.branches.paper.state import (
@@ -24,17 +25,15 @@ from solver.branches.paper.state import (
     new_scratch,
     resize,
 )
-from solver.engine.driver import Engine
 from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.hashing import fill_slots
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
-from solver.trees.tree import Shape
 
 
-class PaperEngine(Engine):
+class PaperEngine(GraphEngine):
     """One search in mode ``paper``: best-first over the graph of branches (Algorithm 1)."""
 
     def __init__(
@@ -55,6 +54,7 @@ class PaperEngine(Engine):
         self.pool: Pool = new_pool(constraints.budgets)
         self.compile_seconds = self._compile()
         kernels.init_root(self.space)
+        self._leaf = self.upper_bound
 
     @property
     def space(self) -> Space:
@@ -64,7 +64,7 @@ class PaperEngine(Engine):
     def _compile(self) -> float:
         return (
             ensure_compiled(kernels.init_root, self.space)
-            + ensure_compiled(kernels.step, self.space, 0, 0)
+            + ensure_compiled(kernels.step, self.space, 0, 0, 0)
             + ensure_compiled(fill_slots, self.pool.memo, self.pool.node_hash, 0)
         )
 
@@ -95,8 +95,8 @@ class PaperEngine(Engine):
     def bytes(self) -> int:
         return bytes_of(self.layout, self.scratch, self.pool)
 
-    def step(self, iterations: int, target_cost: int) -> int:
-        return kernels.step(self.space, iterations, target_cost)
+    def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
+        return kernels.step(self.space, iterations, target_cost, known_cost)
 
     def grow(self, limit: int | None) -> bool:
         used = self.pool.used
@@ -116,41 +116,35 @@ class PaperEngine(Engine):
             fill_slots(self.pool.memo, self.pool.node_hash, self.nodes)
         return True
 
-    def shape(self) -> Shape:
-        """The best tree known; it may cost less than :attr:`upper_bound`.
-
-        A branch may have a better tree from a path that does not pass all its parents.
-        """
-        parts = [(0, self.params.budgets - 1)]  # node (−1: a leaf that was not entered) and budget
-        splits: list[tuple[int, int]] = []  # feature (−1: a leaf) and number of its first part
-        # A list and no recursion: an optimal tree can be a chain of thousands of splits.
-        for node, budget in parts:
+    def read_tree(self) -> tuple[list[int], int]:
+        # Node (−1: a leaf that was not entered), budget and cost as a leaf.
+        parts = [(0, self.params.budgets - 1, self._leaf)]
+        preorder, cost = [], 0
+        while parts:
+            node, budget, leaf = parts.pop()
             action = int(self.pool.node_best[node, budget]) if node >= 0 else -1
-            feature = int(self.pool.action_feature[action]) if action >= 0 else -1
-            splits.append((feature, len(parts)))
+            preorder.append(int(self.pool.action_feature[action]) if action >= 0 else -1)
+            cost += leaf if action < 0 else self.params.split
             if action >= 0:
-                parts += self._children(action, budget)
-        shapes: list[Shape] = [-1] * len(parts)
-        for at in reversed(range(len(parts))):
-            feature, first = splits[at]
-            if feature >= 0:
-                shapes[at] = feature, tuple(shapes[first : first + self.arities[feature]])
-        return shapes[0]
+                parts += reversed(self._children(action, budget))
+        return preorder, cost
 
-    def _children(self, action: int, budget: int) -> list[tuple[int, int]]:
-        """Node and split budget of each child, for the least sum of the costs of known trees."""
+    def _children(self, action: int, budget: int) -> list[tuple[int, int, int]]:
+        """Each child's node, split budget (for the least sum of the costs of known trees) and cost
+        as a leaf."""
         first = int(self.pool.action_children[action])
         children = range(first, first + self.arities[self.pool.action_feature[action]])
         nodes = [int(self.pool.child_node[child]) for child in children]
+        leaves = [int(self.pool.child_leaf[child]) for child in children]
         if self.params.budgets == 1:
-            return [(node, 0) for node in nodes]
+            return [(node, 0, leaf) for node, leaf in zip(nodes, leaves, strict=True)]
         best: list[tuple[int, list[int]]] = [(0, [])] * budget
-        for child, node in zip(children, nodes, strict=True):
-            costs = [int(self.pool.child_leaf[child])] * budget
+        for node, leaf in zip(nodes, leaves, strict=True):
+            costs = [leaf] * budget
             if node >= 0:
                 costs = self.pool.node_upper[node, :budget].tolist()
             best = [
                 min((best[b - s][0] + costs[s], [*best[b - s][1], s]) for s in range(b + 1))
                 for b in range(budget)
             ]
-        return list(zip(nodes, best[-1][1], strict=True))
+        return list(zip(nodes, best[-1][1], leaves, strict=True))

@@ -194,11 +194,12 @@ def has_room(s: Space) -> bool:
 
 
 @kernel
-def step(s: Space, iterations: int, target_cost: int) -> int:
+def step(s: Space, iterations: int, target_cost: int, known_cost: int) -> int:
     """Run one slice of at most ``iterations``; return RUNNING, PROVEN, or FULL when the pool must
     grow.
 
-    It stops at a tree that costs ``target_cost`` or less; −1: it goes on to the proof.
+    It stops at a tree that costs ``target_cost`` or less; −1: it goes on to the proof. It stops
+    early when the root's best tree costs less than ``known_cost``.
     """
     end = s.pool.used[ITERATIONS] + iterations
     while True:
@@ -208,7 +209,7 @@ def step(s: Space, iterations: int, target_cost: int) -> int:
         )
         if lower == upper or upper <= target_cost:
             return PROVEN
-        if s.pool.used[ITERATIONS] >= end:
+        if s.pool.used[ITERATIONS] >= end or upper < known_cost:
             return RUNNING
         if not has_room(s):
             return FULL

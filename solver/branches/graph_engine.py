@@ -1,0 +1,96 @@
+"""What the engines of both modes share: the best tree that was read out of their graph."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from solver.engine.driver import Engine
+from solver.errors import InputError
+from solver.kernels.constants import RUNNING
+from solver.objective.exact_objective import INFINITE
+from solver.trees.tree import Shape
+
+
+class GraphEngine(Engine):
+    """An engine that reads its trees out of a graph of branches, and keeps the best one.
+
+    A tree that is read out may cost less than the root is known to cost, because one of its
+    branches was improved on another path. If the root then finds a tree that beats only its known
+    cost, the next tree read out costs more. So the search's tree is the best one read so far. When
+    trees are read is determined by the search and never by the clock: after each improvement of the
+    root, and when the iterations reach certain numbers.
+    """
+
+    arities: list[int]
+    preorder: list[int] | None = None
+    """The best tree: its splits in preorder, −1 for a leaf."""
+    tree_cost: int = INFINITE
+    reads: bool = True
+    """Whether anybody asks for trees."""
+    _known: int = INFINITE  # cost of the root when a tree was read last
+
+    @abstractmethod
+    def read_tree(self) -> tuple[list[int], int]:
+        """The best tree known now in preorder, and its cost."""
+
+    @abstractmethod
+    def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
+        """As :meth:`step`; it stops early when the root costs less than ``known_cost``."""
+
+    @property
+    @abstractmethod
+    def upper_bound(self) -> int: ...
+
+    def step(self, iterations: int, target_cost: int) -> int:
+        if not self.reads:
+            return self.advance(iterations, target_cost, -1)
+        end, outcome = self.iterations + iterations, RUNNING
+        while outcome == RUNNING and self.iterations < end:
+            due = next_reading(self.iterations)
+            outcome = self.advance(min(end, due) - self.iterations, target_cost, self._known)
+            if self.upper_bound < self._known or self.iterations == due:
+                self._read()
+        return outcome
+
+    def shape(self) -> Shape:
+        if self.preorder is None or self.tree_cost > self.upper_bound:
+            self._read()
+        assert self.preorder is not None
+        return shape_from(self.preorder, self.arities)
+
+    def _read(self) -> None:
+        # At a tie the tree that the search itself ends with.
+        is_new, self._known = self.upper_bound < self._known, self.upper_bound
+        preorder, cost = self.read_tree()
+        if self.preorder is None or cost < self.tree_cost or (is_new and cost == self.tree_cost):
+            self.preorder, self.tree_cost = preorder, cost
+
+    def forget_tree(self) -> None:
+        """Keep no tree: it belongs to another λ."""
+        self.preorder, self.tree_cost, self._known = None, INFINITE, INFINITE
+
+    def restore_tree(self, preorder: list[int], cost: int) -> None:
+        """Keep the tree of a state."""
+        self.preorder, self.tree_cost, self._known = preorder, cost, self.upper_bound
+
+
+def next_reading(iterations: int) -> int:
+    """When to read a tree next: after 1/8 to 1/4 more iterations, and never less than 1024."""
+    apart = max(1024, 1 << max(iterations.bit_length() - 3, 0))
+    return (iterations // apart + 1) * apart
+
+
+def shape_from(preorder: list[int], arities: list[int]) -> Shape:
+    """The tree of its splits in preorder; InputError if they are no tree."""
+    # A list and no recursion: an optimal tree can be a chain of thousands of splits.
+    shapes: list[Shape] = []
+    for feature in reversed(preorder):
+        if not -1 <= feature < len(arities) or (feature >= 0 and len(shapes) < arities[feature]):
+            raise InputError("the state's tree is no tree; it is damaged")
+        if feature < 0:
+            shapes.append(-1)
+        else:
+            shapes.append((feature, tuple(shapes.pop() for _ in range(arities[feature]))))
+    if len(shapes) != 1:
+        raise InputError("the state's tree is no tree; it is damaged")
+    return shapes[0]
