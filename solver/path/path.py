@@ -79,6 +79,9 @@ class Path(RichDisplay):
         :attr:`solver.problem.problem.Problem.tolerance`.
     rounding : Fraction
         How much rounding the weights may have changed an objective. Bounds are lowered by it.
+    cut_by : Status, optional
+        The limit that ended a solve, although the path may be proven: under a larger limit it might
+        have found another one of several equally good trees. None if no limit did.
 
     Examples
     --------
@@ -106,6 +109,7 @@ class Path(RichDisplay):
     compile_seconds: float = 0.0
     tolerance: Fraction = Fraction(0)
     rounding: Fraction = Fraction(0)
+    cut_by: Status | None = None
 
     @property
     def lams(self) -> tuple[Fraction, ...]:

@@ -354,6 +354,7 @@ class PathSearch:
             compile_seconds=sum(solution.compile_seconds for solution in solutions),
             tolerance=self.problem.tolerance,
             rounding=self.problem.rounding,
+            cut_by=next((status for status in self.ended.values() if status.is_limit), None),
         )
 
     def _status(self, proven: bool) -> Status:

@@ -72,6 +72,7 @@ def stored_path(row: Mapping[str, Any]) -> Path:
     claims, points = stored_claims(row)
     trees = [Tree.from_json(step["tree"]) for step in row["path"]]
     weight, tolerance = int(row["total_weight"]), Fraction(row["tolerance"] or 0)
+    cut_by = row.get("path_cut_by")  # pandas may have made it NaN
     for claim in (claims[0], claims[-1]):
         if claim.proven:
             reached = objective(claim.errors, claim.splits, weight, claim.start)
@@ -93,6 +94,7 @@ def stored_path(row: Mapping[str, Any]) -> Path:
         peak_bytes=int(row["peak_bytes"]),
         compile_seconds=float(row["compile_seconds"]),
         tolerance=tolerance,
+        cut_by=Status(cut_by) if isinstance(cut_by, str) else None,
     )
 
 
@@ -207,6 +209,7 @@ def path_columns(path: Path, tested: Sequence[Mapping[str, Any]]) -> dict[str, A
             {"lam": str(point.lam), "lower_bound": as_text(point.lower_bound)}
             for point in path.points
         ],
+        "path_cut_by": None if path.cut_by is None else path.cut_by.value,
     }
 
 

@@ -112,6 +112,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("tree", pa.string(), "the tree: JSON, format treesweep-tree; null if there is none"),
     Column("path", _PATH, "steps of the λ-path, see below; null if not asked for"),
     Column("path_points", _POINTS, "proven lower bounds of the path and their λ; null likewise"),
+    Column(
+        "path_cut_by",
+        pa.string(),
+        "the limit that ended a search of the path, e.g. `node_limit`; null if none did",
+    ),
     Column("proof", pa.string(), "path of the certificate in the sweep's folder; null if none"),
     Column("proof_bytes", pa.int64(), "size of that file"),
     Column("proof_seconds", pa.float64(), "time for making it, in addition to `seconds`"),

@@ -2,8 +2,8 @@
 
 The most final row answers: a result (``optimal``, ``heuristic``) goes before a run that a limit
 ended, and that before a failure. Of equally final rows, one with the task's own key goes before one
-under smaller limits (:func:`sweep.plan.task_keys.answers`). Of the runs of one key, the later
-attempt counts. Dates decide nothing: the clocks of workers may differ.
+under smaller limits, which ended nothing in that run (:func:`sweep.plan.task_keys.answers`). Of the
+runs of one key, the later attempt counts. Dates decide nothing: the clocks of workers may differ.
 
 Names are not part of a key. A row has the names that today's plan gives its task.
 """

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from solver.solution import Status
@@ -19,12 +20,13 @@ from sweep.plan import task_keys
 from sweep.plan.plan import Block
 from sweep.store import row_precedence
 
-COLUMNS = ("key", "status", "limits", "attempt")
+COLUMNS = ("key", "status", "limits", "attempt", "path_cut_by")
 """The columns that an index needs."""
 
-_STATUSES = list(Status)
-_CODE = {status.value: code for code, status in enumerate(_STATUSES)}
-_FINALITY = np.array([row_precedence.finality(status) for status in _STATUSES])
+_ENDS = [(status, is_cut) for is_cut in (False, True) for status in Status]
+"""How a run may end: its status, and whether a limit ended a search within its λ-path."""
+_CODE = {(status.value, is_cut): code for code, (status, is_cut) in enumerate(_ENDS)}
+_FINALITY = np.array([row_precedence.finality(status) for status, _ in _ENDS])
 _DIGEST = np.dtype("S32")
 
 _MOST_RECENT = 50_000
@@ -39,10 +41,10 @@ class RunSummary(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """The run of a key that counts. ``status`` and ``limits`` are codes, ``last`` is the key's last
+    """The run of a key that counts. ``end`` and ``limits`` are codes, ``last`` is the key's last
     attempt, ``lost`` says that its certificate is lost."""
 
-    status: int
+    end: int
     limits: int
     attempt: int
     last: int
@@ -53,7 +55,7 @@ class _Runs(NamedTuple):
     """Keys with the columns of :class:`_Run`."""
 
     digests: NDArray[np.bytes_]
-    statuses: NDArray[np.uint8]
+    ends: NDArray[np.uint8]
     limits: NDArray[np.int32]
     attempts: NDArray[np.int32]
     last: NDArray[np.int32]
@@ -104,7 +106,7 @@ class Index:
         run = self._run(key)
         if run is None:
             return None
-        status = Status.ERROR if run.lost else _STATUSES[run.status]
+        status = Status.ERROR if run.lost else _ENDS[run.end][0]
         return RunSummary(status, self._texts[run.limits], run.attempt)
 
     def attempts(self, key: str) -> int:
@@ -130,8 +132,8 @@ class Index:
         repeats = False
         columns = [rows[name].to_pylist() for name in COLUMNS]
         at, found = self._look_up(columns[0])
-        for place, (key, status, limits, attempt) in enumerate(zip(*columns, strict=True)):
-            new = _Run(_CODE[status], self._code(limits), attempt, attempt)
+        for place, (key, status, limits, attempt, cut) in enumerate(zip(*columns, strict=True)):
+            new = _Run(_CODE[status, cut is not None], self._code(limits), attempt, attempt)
             old = self._recent.get(key) or (self._at(at[place]) if found[place] else None)
             if old is not None:
                 repeats = True
@@ -154,11 +156,12 @@ class Index:
     def answers_to(self, block: Block) -> list[str | None]:
         """For each task of a block the key of the stored row that answers it, or None.
 
-        It is the task's own key, or that of the same task under smaller limits that were not hit.
+        It is the task's own key, or that of the same task under smaller limits that ended no search
+        of that run.
         """
         self._merged()
         keys = block.keys()
-        _, finalities = self._status_of(keys)
+        _, finalities = self._ends_of(keys)
         is_answered = finalities > row_precedence.FAILED
         found = [key if done else None for key, done in zip(keys, is_answered, strict=True)]
         for text in sorted(self._texts):  # whatever the order of the parts
@@ -174,11 +177,14 @@ class Index:
         open_ones = np.flatnonzero(own < row_precedence.FINAL)
         if not len(open_ones) or not task_keys.extends(block.solver.limits, stored):
             return
-        good = np.array([task_keys.answers(s, stored, block.solver.limits) for s in _STATUSES])
+        wanted = block.solver.limits
+        good = np.array(
+            [not is_cut and task_keys.answers(end, stored, wanted) for end, is_cut in _ENDS]
+        )
         texts = block.axis.texts
         others = block.maker.keys([texts[i] for i in open_ones], text)
-        statuses, finalities = self._status_of(others)
-        better = good[statuses] & row_precedence.takes_over(finalities, own[open_ones])
+        ends, finalities = self._ends_of(others)
+        better = good[ends] & row_precedence.takes_over(finalities, own[open_ones])
         for i in np.flatnonzero(better):
             found[open_ones[i]] = others[i]
             own[open_ones[i]] = finalities[i]
@@ -191,15 +197,15 @@ class Index:
             if text != block.limits and task_keys.extends(block.solver.limits, stored)
         ]
 
-    def _status_of(self, names: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The code of each key's status, and how final it is."""
+    def _ends_of(self, names: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The code of how each key's run ended, and how final that is."""
         at, found = self._look_up(names)
-        statuses = np.zeros(len(at), np.uint8)
+        ends = np.zeros(len(at), np.uint8)
         finalities = np.full(len(at), row_precedence.MISSING)
-        statuses[found] = self._sorted.statuses[at[found]]
+        ends[found] = self._sorted.ends[at[found]]
         lost = self._sorted.lost[at[found]]
-        finalities[found] = np.where(lost, row_precedence.FAILED, _FINALITY[statuses[found]])
-        return statuses, finalities
+        finalities[found] = np.where(lost, row_precedence.FAILED, _FINALITY[ends[found]])
+        return ends, finalities
 
     def _look_up(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """The positions of keys among the sorted ones, and which keys are found."""
@@ -229,7 +235,7 @@ class Index:
         attempts = rows["attempt"].to_numpy().astype(np.int32)
         return _Runs(
             np.concatenate([np.zeros(0, _DIGEST), *parts]),
-            _coded(rows["status"], _CODE.__getitem__).astype(np.uint8),
+            _coded_ends(rows).astype(np.uint8),
             _coded(rows["limits"], self._code),
             attempts,
             attempts,
@@ -247,12 +253,12 @@ class Index:
 
 def _rank(run: _Run) -> tuple[int, int]:
     """The run of a key with the highest rank counts."""
-    return int(_FINALITY[run.status]), run.attempt
+    return int(_FINALITY[run.end]), run.attempt
 
 
 def _best(runs: _Runs) -> _Runs:
     """The run of each key that counts, sorted by key."""
-    order = row_precedence.runs_in_order(runs.digests, _FINALITY[runs.statuses], runs.attempts)
+    order = row_precedence.runs_in_order(runs.digests, _FINALITY[runs.ends], runs.attempts)
     ordered = runs.digests[order]
     ends = np.ones(len(order), dtype=bool)
     ends[:-1] = ordered[1:] != ordered[:-1]
@@ -260,6 +266,13 @@ def _best(runs: _Runs) -> _Runs:
     last = np.maximum.reduceat(runs.last[order], starts) if len(order) else runs.last
     kept: list[Any] = [column[order[ends]] for column in runs]
     return _Runs(*kept)._replace(last=last)
+
+
+def _coded_ends(rows: pa.Table) -> NDArray[np.int32]:
+    """The codes of how runs ended."""
+    plain = _coded(rows["status"], lambda status: _CODE[status, False])
+    is_cut = pc.is_valid(rows["path_cut_by"]).to_numpy()
+    return np.asarray(plain + len(Status) * is_cut, np.int32)
 
 
 def _coded(column: pa.ChunkedArray, code: Callable[[str], int]) -> NDArray[np.int32]:

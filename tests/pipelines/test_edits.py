@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from collections.abc import Iterator
 from datetime import timedelta
@@ -23,7 +22,7 @@ from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.spec.spec import SweepFile, parse_spec
 from sweep.store import part_files
 from sweep.store import store as stores
-from sweep.store.plan_file import read_plan, survey
+from sweep.store.plan_file import survey
 from sweep.store.read_results import read_results
 from sweep.store.store import Store
 from sweep.store.sweep_status import sweep_status
@@ -39,9 +38,6 @@ VARYING = [
 ]  # fmt: skip
 """What a run cost, where and when it was, and the bounds of a path on the way. It may be the run
 under another limit. Certificates and good trees are files by the key of their run."""
-
-OF_TREE = ["tree", "leaves", "depth", "test_errors", "test_accuracy", "path"]
-"""What depends on which of several equally good trees a λ-path has found."""
 
 OF_FOLDER = [
     "folder", "driver", "updated", "seconds", "states", "state_bytes", "rate", "eta", "memory",
@@ -179,41 +175,20 @@ class Runner:
         return row | {n: 1.0 for n in ("seconds", "proof_seconds") if row[n] is not None}
 
 
-def taken_over(folder: Path) -> set[str]:
-    """The λ-paths that runs under smaller limits answer.
-
-    If a limit ended one of its solves, such a path goes on at another λ, and may find other trees
-    of the same objectives and splits.
-    """
-    plan = read_plan(folder)
-    is_other = plan["answered_by"].notna() & (plan["answered_by"] != plan["key"])
-    options = plan["solver_options"].map(json.loads)
-    is_path = options.map(lambda one: one.get("lam") == "path")
-    return {*plan["key"][is_other & is_path]}
-
-
-def shown(folder: Path, answered: bool, paths: set[str]) -> dict[str, Any]:
+def shown(folder: Path, answered: bool) -> dict[str, Any]:
     """What a user is shown of a folder, without what differs from run to run; and with
-    ``answered`` also what the report recommends. Of ``paths`` nothing that depends on the tree."""
+    ``answered`` also what the report recommends."""
     results = load_results(folder)
     status = sweep_status(folder).to_dict()
     return {
-        "read_results": plain(without_trees(read_results(folder), paths)),
+        "read_results": plain(read_results(folder)),
         "status": {name: value for name, value in status.items() if name not in OF_FOLDER},
-        "rows": plain(without_trees(results.rows, paths)),
+        "rows": plain(results.rows),
         "names": [results.name, results.datasets, results.encodings, results.solvers],
         "missing": plain(results.missing.drop(columns="answered_by")),
         "impossible": plain(results.impossible),
         "answers": answers(results) if answered else None,
     }
-
-
-def without_trees(rows: pd.DataFrame, keys: set[str]) -> pd.DataFrame:
-    """Rows with none of :data:`OF_TREE` where they have one of the keys."""
-    names = rows.columns.intersection(OF_TREE)
-    rows = rows.astype(dict.fromkeys(names, object))
-    rows.loc[rows["key"].isin(keys), names] = None
-    return rows
 
 
 def plain(frame: pd.DataFrame) -> dict[str, list[Any]]:
@@ -247,8 +222,7 @@ def answers(results: Results) -> list[Any]:
 
 
 def check_same(folder: Path, fresh: Path, answered: bool) -> None:
-    paths = taken_over(folder)
-    found, wanted = (shown(one, answered and not paths, paths) for one in (folder, fresh))
+    found, wanted = (shown(one, answered) for one in (folder, fresh))
     for name, one in wanted.items():
         if isinstance(one, dict):
             assert list(found[name]) == list(one), name

@@ -286,3 +286,19 @@ def test_a_series_says_whether_it_carries() -> None:
     assert series.state() == {}
     series(Fraction(1, 10), NO_LIMITS)
     assert "lam" in (series.state() or {})
+
+
+def test_a_proven_path_says_that_a_limit_ended_a_search() -> None:
+    """Its trees may be others than those of a path that no limit cut."""
+    whole = regularization_path(parity(0), LAM)
+    assert (whole.status, whole.cut_by) == (Status.OPTIMAL, None)
+    found = [
+        regularization_path(parity(0), LAM, limits=Limits(nodes=n)) for n in range(20, 400, 20)
+    ]
+    cut = [path for path in found if path.cut_by is not None]
+    assert {path.cut_by for path in cut} == {Status.NODE_LIMIT}
+    assert any(path.status is Status.OPTIMAL for path in cut)
+    for path in found:
+        if path.cut_by is None:
+            assert path.status is Status.OPTIMAL
+            assert path.steps == whole.steps

@@ -27,6 +27,7 @@ TYPES = pa.schema(
         ("status", pa.string()),
         ("limits", pa.string()),
         ("attempt", pa.int32()),
+        ("path_cut_by", pa.string()),
     ]
 )
 
@@ -120,7 +121,7 @@ def block(limits: str) -> Any:
 
 @given(st.data())
 def test_answers_are_those_of_the_rule(data: st.DataObject) -> None:
-    """A task is answered by its own row, or one under limits that were not hit, whichever settles
+    """A task is answered by its own row, or one under limits that ended nothing, whichever settles
     more; of equals by its own."""
     wanted = data.draw(st.sampled_from(["{}", "{seconds: 9}", "{seconds: 9, depth: 2}"]))
     tasks = block(wanted)
@@ -130,22 +131,26 @@ def test_answers_are_those_of_the_rule(data: st.DataObject) -> None:
         {"seconds": 1.0},
         {"depth": 2, "seconds": 1.0},
     ]
-    stored: dict[str, tuple[Status, dict[str, Any]]] = {}
+    stored: dict[str, tuple[Status, str | None]] = {}
     rows = []
     for text in tasks.axis.texts:
         for limits in data.draw(st.lists(st.sampled_from(budgets), max_size=2, unique_by=str)):
             status = data.draw(st.sampled_from(Status))
             key = tasks.maker.key(text, canonical(limits))
-            stored[key] = status, limits
-            rows.append(
-                {"key": key, "status": status.value, "limits": canonical(limits), "attempt": 1}
-            )
-    found = Index(pa.Table.from_pylist(rows, schema=TYPES)).answers_to(tasks)
+            cut = data.draw(st.sampled_from([None, None, "node_limit"]))
+            stored[key] = status, cut
+            row = {"key": key, "status": status.value, "limits": canonical(limits), "attempt": 1}
+            rows.append({**row, "path_cut_by": cut})
+    first = data.draw(st.integers(0, len(rows)))
+    index = Index(pa.Table.from_pylist(rows[:first], schema=TYPES))
+    index.add(pa.Table.from_pylist(rows[first:], schema=TYPES))
+    found = index.answers_to(tasks)
     for text, own, answer in zip(tasks.axis.texts, tasks.keys(), found, strict=True):
         possible = {
             other: rank(RunSummary(stored[other][0], "", 1))
             for limits in budgets
             if (other := tasks.maker.key(text, canonical(limits))) in stored
+            and stored[other][1] is None
             and task_keys.answers(stored[other][0], limits, tasks.solver.limits)
         }
         if own in stored and stored[own][0].has_tree:
