@@ -129,5 +129,21 @@ def stop(folder: str) -> int:
     if not await_end(driver, _STOP_SECONDS):
         click.echo(f"It is still at work; see 'treesweep status {quote(str(folder))}'.", err=True)
         return ExitCode.FAILED
-    click.echo(f"Stopped. Go on with: treesweep resume {quote(str(folder))}")
+    if _is_over(folder):
+        click.echo("All its tasks had ended before it stopped. "
+                   f"Report: treesweep report {quote(str(folder))}")  # fmt: skip
+    else:
+        click.echo(f"Stopped. Go on with: treesweep resume {quote(str(folder))}")
     return ExitCode.DONE
+
+
+def _is_over(folder: str) -> bool:
+    """Whether every task of a sweep has a row; False if its folder cannot be read."""
+    from solver.errors import InputError
+    from sweep.store.sweep_status import sweep_status
+
+    try:
+        found = sweep_status(folder)
+    except InputError:  # resuming tells what is wrong with it
+        return False
+    return found.done + found.failed == found.total

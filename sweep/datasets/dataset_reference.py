@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -116,6 +117,12 @@ class DatasetRef(BaseModel):
             raise ValueError("a dataset has a path or a source, not both; leave one out")
         if isinstance(self.target, list) and self.task == "classification":
             raise ValueError("classification has one target; with several, task: regression")
+        for column, value in (self.test or {}).items():
+            if isinstance(value, float) and math.isnan(value):
+                raise ValueError(
+                    f"test: {column} is not a number; name the value that test rows have, not "
+                    "one that is missing"
+                )
         if not self.name:
             name = self.origin if self.path is None else self.path.name.removesuffix(".gz")
             object.__setattr__(self, "name", name if self.path is None else Path(name).stem)

@@ -258,6 +258,23 @@ def test_drivers_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.Mo
         stop_driver("x")
 
 
+def test_a_driver_that_ends_its_sweep_while_it_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing to go on with then."""
+    monkeypatch.setattr(detached_driver, "stop_driver", lambda place: Driver(2**22 + 1, "it", "7"))
+    (tmp_path / "s.yaml").write_text(SHORT)
+    out, sweep = tmp_path / "out", load_spec(tmp_path / "s.yaml")
+    with store.create(out, sweep, print) as made:
+        survey(make_plan(sweep), made)
+    assert f"Stopped. Go on with: treesweep resume {out}" in run("stop", out).stdout
+    without_dask.finish(out, sweep)
+    over = run("stop", out)
+    assert over.exit_code == 0
+    assert "Go on" not in over.stdout
+    assert f"Report: treesweep report {out}" in over.stdout
+
+
 def test_the_end_of_a_driver_is_that_of_its_process() -> None:
     with subprocess.Popen(["sleep", "100"]) as process:
         driver = Driver(process.pid, "sleep", began(process.pid))

@@ -53,6 +53,7 @@ def test_in_a_spec():
         ({"name": "car", "separator": ";"}, "separator is for a dataset with a path"),
         ({"path": "a.csv", "separator": "::"}, "dataset: separator: String should have at most 1"),
         ({"path": 3}, "dataset: path"),
+        ({"name": "car", "test": {"doors": float("nan")}}, "test: doors is not a number; name the"),
     ],
 )
 def test_errors_are_one_line(value, message):
