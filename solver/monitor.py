@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -51,6 +51,10 @@ class Snapshot:
     lam: Fraction | None = None
 
 
+Proven: TypeAlias = bytes
+"""What a shard has proven, in its solver's own format."""
+
+
 class News(NamedTuple):
     """What a running shard tells the other shards of its solve, see :mod:`solver.search_shards`.
 
@@ -58,13 +62,13 @@ class News(NamedTuple):
     ----------
     tree : Tree or None
         A better tree.
-    costs : sequence of (int, int)
-        Choices at the root, by numbers that are alike in all shards, and what the best tree with
-        each of them costs at least. These bound similar choices, which may be in other shards.
+    proven : bytes
+        What else it has proven that saves others work, in the solver's own format: bounds on
+        choices at the root, or on branches. Empty if nothing.
     """
 
     tree: Tree | None
-    costs: Sequence[tuple[int, int]]
+    proven: Proven
 
 
 class Peers(NamedTuple):

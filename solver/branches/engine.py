@@ -237,7 +237,7 @@ class ThresholdEngine(GraphEngine):
 
     def _make_slots(self, count: int) -> None:
         self.memo = self.memo._replace(slots=np.full(count, -1, np.int64))
-        fill_slots(self.memo.slots, self.memo.node_hash, self.nodes)
+        fill_slots(self.memo.slots, self.memo.node_hash, int(self.memo.used[NODES]))
 
     def _used(self) -> dict[str, int]:
         """How much of the arrays is in use, by group."""

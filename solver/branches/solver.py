@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,18 @@ from solver.branches.certify import certify
 from solver.branches.engine import ThresholdEngine
 from solver.branches.paper.engine import PaperEngine
 from solver.branches.params import OPTIONS
+from solver.branches.shard_engine import ShardEngine
 from solver.engine.driver import Engine, Search
 from solver.engine.greedy import GREEDY
 from solver.engine.tree_constraints import TreeConstraints
-from solver.errors import InputError, StateError
+from solver.errors import InputError, StateError, UnsupportedError
 from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import CostScale
 from solver.options import Option
 from solver.problem.problem import Problem
+from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
 from solver.verify.certificate import Certificate, Claim
@@ -56,6 +58,7 @@ class Branches(Solver):
         features=frozenset({"binary", "categorical"}),
         limits=frozenset({"depth", "splits", "min_leaf_size"}),
         resumes=True,
+        shards=True,
     )
     options: ClassVar[Mapping[str, Option]] = {
         "mode": Option(
@@ -95,7 +98,23 @@ class Branches(Solver):
         if initial_tree is not None:
             search.offer(self._regrown(problem, initial_tree))
         status = search.run(monitor)
-        return search.solution(status, self.name, self.version)
+        solution = search.solution(status, self.name, self.version)
+        if self.shard is not None:
+            solution.extra[FOUND] = search.engine.found
+        return solution
+
+    def part(self, shard: Shard) -> Self:
+        """See the base class; mode ``paper`` has no shards."""
+        if self.settings["mode"] == "paper":
+            raise UnsupportedError(
+                f"solver {self.name!r} cannot do a solve in parts in mode paper; take mode full"
+            )
+        return super().part(shard)
+
+    @property
+    def resumes(self) -> bool:
+        """See the base class; a shard begins again, with the bounds that other shards tell."""
+        return super().resumes and self.shard is None
 
     def _regrown(self, problem: Problem, initial_tree: Tree) -> Tree:
         """A tree from elsewhere with this problem's counts."""
@@ -109,6 +128,8 @@ class Branches(Solver):
         state: Mapping[str, NDArray[Any]] | None,
         room: int | None,
     ) -> ThresholdEngine:
+        if self.shard is not None:
+            return ShardEngine(problem, cost_scale, constraints, self.settings, self.shard, room)
         return ThresholdEngine(problem, cost_scale, constraints, self.settings, state)
 
     def certify(
@@ -137,6 +158,7 @@ class Branches(Solver):
         problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
         for options in ({"row_duals": True}, {"mode": "paper"}):
             cls(**options).solve(problem, Fraction(1, 20))
+        cls().part(Shard(0, 2)).solve(problem, Fraction(1, 20))
         cls().certify(problem, [Claim(Fraction(1, 20), 0, 2)])
 
 

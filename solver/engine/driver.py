@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from solver.engine.tree_constraints import TreeConstraints, keeps_limits
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.limits import Limits
-from solver.monitor import Monitor, News, Peers, Snapshot
+from solver.monitor import Monitor, News, Peers, Proven, Snapshot
 from solver.objective.exact_objective import CostScale, SquaredCostScale, objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint
@@ -112,17 +112,24 @@ class Engine(ABC):
         ``late`` says when to stop at what is found, unless that cost is proven to be the least.
         """
 
-    def learn(self, costs: Sequence[tuple[int, int]]) -> None:  # noqa: B027 (the same)
-        """Use what other shards have proven, see :class:`solver.monitor.News`."""
+    def learn(self, proven: Proven) -> None:  # noqa: B027 (the same)
+        """Use what another shard has proven, see :class:`solver.monitor.News`."""
 
-    def learned(self) -> Sequence[tuple[int, int]]:
-        """What this shard has proven since it was last asked."""
-        return ()
+    def learned(self) -> Proven:
+        """What this shard has proven since it was last asked; nothing if empty."""
+        return b""
 
     def help(self, iterations: int) -> int:
         """Do some of the work of other shards, once this one is done; as :meth:`step`.
 
         PROVEN: there is nothing left to help with. The bounds of this shard stay as they are.
+        """
+        return PROVEN
+
+    def settle_ties(self, iterations: int) -> int:
+        """Choose among equally good trees, once the best cost is proven; as :meth:`step`.
+
+        PROVEN: it is chosen.
         """
         return PROVEN
 
@@ -231,8 +238,8 @@ class Search:
                 next_snapshot = self.seconds + monitor.interval
         if monitor.peers is not None:
             self._tell(monitor.peers)
-            if status is Status.OPTIMAL:
-                self._help(monitor, monitor.peers)
+        if status is Status.OPTIMAL:
+            self._finish(monitor)
         if status is not Status.OPTIMAL:
             self._offer_greedy()
             # Searching again for a known tree would end the search that is to be continued.
@@ -252,24 +259,34 @@ class Search:
             monitor.snapshot(self.snapshot())
         return status
 
-    def _help(self, monitor: Monitor, peers: Peers) -> None:
-        """Do the work of other shards until they are done, or a limit is met."""
-        iterations, outcome = 1, RUNNING
-        while outcome == RUNNING and not (self._out_of_time() or monitor.stop()):
+    def _finish(self, monitor: Monitor) -> None:
+        """Do the work of other shards until they are done, then choose among equally good trees."""
+        if monitor.peers is not None:
+            self._go_on(self.engine.help, monitor)
+        self._go_on(self.engine.settle_ties, monitor)
+        if monitor.peers is not None:
+            self._tell(monitor.peers)
+
+    def _go_on(self, work: Callable[[int], int], monitor: Monitor) -> None:
+        """Do what is left to do after the proof, until it is done or a limit is met."""
+        iterations = 1
+        while not (self._out_of_time() or self._has_all_nodes() or monitor.stop()):
             done, seconds = self.engine.iterations, self._now()
-            outcome = self.engine.help(iterations)
+            if work(iterations) != RUNNING:
+                return
             self._record()
             done = self.engine.iterations - done
             iterations = _next_budget(done, self.seconds - seconds)
-            self._exchange(peers)
-        self._tell(peers)
+            if monitor.peers is not None:
+                self._exchange(monitor.peers)
 
     def _exchange(self, peers: Peers) -> None:
         """Use what other shards tell, and tell them what is new here."""
         for news in peers.hear():
             if news.tree is not None and self.offer(news.tree):
                 self.told_cost = min(self.told_cost, self._cost(news.tree))
-            self.engine.learn(news.costs)
+            if news.proven:
+                self.engine.learn(news.proven)
         if self.seconds >= self.next_news:
             self._tell(peers)
             self.next_news = self.seconds + _NEWS_SECONDS
@@ -278,9 +295,9 @@ class Search:
         tree = None
         if self.engine.upper_bound < min(self.told_cost, *(o.cost for o in self.offered), math.inf):
             tree, self.told_cost = self._own_tree(), self.engine.upper_bound
-        costs = self.engine.learned()
-        if tree is not None or costs:
-            peers.tell(News(tree, costs))
+        proven = self.engine.learned()
+        if tree is not None or proven:
+            peers.tell(News(tree, proven))
 
     def _now(self) -> float:
         return time.perf_counter() - self.began
@@ -309,11 +326,14 @@ class Search:
             return Status.OPTIMAL
         if self._out_of_time():
             return Status.TIME_LIMIT
-        if self.limits.nodes is not None and self._new_nodes() >= max(self.limits.nodes, 1):
+        if self._has_all_nodes():
             return Status.NODE_LIMIT
         if self.limits.bytes is not None and self.peak_bytes > self.limits.bytes:
             return Status.MEMORY_LIMIT
         return Status.STOPPED if monitor.stop() else None
+
+    def _has_all_nodes(self) -> bool:
+        return self.limits.nodes is not None and self._new_nodes() >= max(self.limits.nodes, 1)
 
     def _node_budget(self, iterations: int) -> int:
         """Iterations of the next slice: one adds at most one node, so none oversteps the limit."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -100,8 +100,8 @@ class ProperEngine(Engine):
         self._masks = np.zeros((0, self.words), np.uint64)
         self.finder = self._next_stage() if self._stages else None
         self._walked = self._told = 0
-        self._heard: list[tuple[int, int]] = []
-        self._known: list[tuple[int, int]] = []
+        self._heard: list[NDArray[np.int64]] = []
+        self._known = [np.zeros((0, 2), np.int64)]
         self._helps = 0
         self.levels: Levels | None = None
         least = least_with_splits(cost_scale, counts.sum(axis=0), self.splits)
@@ -155,22 +155,23 @@ class ProperEngine(Engine):
         elif given:
             self.levels.frame[0, LIMIT] = min(self.levels.frame[0, LIMIT], cost - 1)
 
-    def learn(self, costs: Sequence[tuple[int, int]]) -> None:
-        """As :class:`solver.engine.driver.Engine`; choices are positions of rules at the root.
+    def learn(self, proven: bytes) -> None:
+        """As :class:`solver.engine.driver.Engine`: rules at the root, by their positions, and what
+        the best tree with each of them costs at least.
 
         A shard that knows a tree of cost c looks for fewer splits than another one may. The costs
         that it tells hold for all trees that cost less than c, and c is in one of the merged rows.
         """
-        self._heard += costs
+        self._heard.append(np.frombuffer(proven, np.int64).reshape(-1, 2))
 
-    def learned(self) -> Sequence[tuple[int, int]]:
+    def learned(self) -> bytes:
         """The rules that were evaluated at the root."""
         if self.levels is None:
-            return ()
+            return b""
         number = int(self.scratch.progress[ROOTS])
         rules = self.scratch.roots[self._told : number]
         self._told = number
-        return [*zip(rules.tolist(), self.levels.bound[0, rules].tolist(), strict=True)]
+        return np.column_stack([rules, self.levels.bound[0, rules]]).astype(np.int64).tobytes()
 
     def step(self, iterations: int, target_cost: int) -> int:
         """As :class:`solver.engine.driver.Engine`; an iteration evaluates a rule, or finds some."""
@@ -188,7 +189,7 @@ class ProperEngine(Engine):
 
     def _evaluate(self, levels: Levels, iterations: int) -> int:
         if self._heard:
-            kernels.hear(self.params, self.rows, levels, np.array(self._heard, np.int64))
+            kernels.hear(self.params, self.rows, levels, np.concatenate(self._heard))
             self._known += self._heard
             self._heard.clear()
         return int(
@@ -208,7 +209,7 @@ class ProperEngine(Engine):
         if outcome == PROVEN and self._helps < 2:
             one = self.params, self.rows, self.levels, self.scratch
             kernels.add_others(*one, self.shard.index, self.shard.number, self._helps == 0)
-            kernels.hear(*one[:3], np.array(self._known, np.int64).reshape(-1, 2))
+            kernels.hear(*one[:3], np.concatenate(self._known))
             self._helps += 1
             return RUNNING
         return outcome

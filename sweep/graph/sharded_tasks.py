@@ -7,7 +7,7 @@ suspected as a whole task is; its row is made and scored by the worker. Here the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -27,6 +27,9 @@ from sweep.worker.shard_messages import Known
 
 Row = dict[str, Any]
 
+MOST_PROVEN = 2**28
+"""Bytes of what shards have proven that are kept of a task, for shards that begin."""
+
 
 @dataclass
 class _Divided:
@@ -35,8 +38,9 @@ class _Divided:
     number: int
     best: Checkpoint | None
     rows: dict[int, Row] = field(default_factory=dict)
-    costs: list[tuple[int, int, int]] = field(default_factory=list)
-    told: int = 0
+    proven: deque[tuple[int, bytes]] = field(default_factory=deque)
+    size: int = 0
+    untold: list[tuple[int, bytes]] = field(default_factory=list)
     is_better: bool = False
 
     def offer(self, reached: Checkpoint) -> bool:
@@ -49,9 +53,17 @@ class _Divided:
     def news(self) -> Known:
         """What was not yet told to running shards."""
         tree = self.best.tree if self.best is not None and self.is_better else None
-        known = Known(tree, self.costs[self.told :])
-        self.told, self.is_better = len(self.costs), False
+        known = Known(tree, self.untold)
+        self.untold, self.is_better = [], False
         return known
+
+    def learn(self, shard: int, proven: bytes) -> None:
+        """Take what a shard has proven. Shards that begin are told the latest of it only."""
+        self.untold.append((shard, proven))
+        self.proven.append((shard, proven))
+        self.size += len(proven)
+        while self.size > MOST_PROVEN:
+            self.size -= len(self.proven.popleft()[1])
 
 
 class Shards:
@@ -130,23 +142,23 @@ class Shards:
             return reached.key not in self._ended
         return divided.offer(reached)
 
-    def learn(self, key: str, costs: Sequence[tuple[int, int, int]]) -> None:
+    def learn(self, key: str, shard: int, proven: bytes) -> None:
         """Take what a running shard has proven."""
         if key in self._open:
-            self._open[key].costs += costs
+            self._open[key].learn(shard, proven)
 
     def known(self, key: str) -> Known:
         """All that is known of a task, for a shard that begins."""
         divided = self._open.get(key)
         if divided is None:
             return Known(None, ())
-        return Known(None if divided.best is None else divided.best.tree, divided.costs[:])
+        return Known(None if divided.best is None else divided.best.tree, [*divided.proven])
 
     def news(self) -> Iterator[tuple[str, Known]]:
         """What running shards have not been told, by the key of their task."""
         for key, divided in self._open.items():
             known = divided.news()
-            if known.tree is not None or known.costs:
+            if known.tree is not None or known.proven:
                 yield key, known
 
     def take(self, task: Task, finished: Finished) -> tuple[list[Row], Checkpoint | None]:

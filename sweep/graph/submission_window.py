@@ -41,7 +41,7 @@ from sweep.worker.batch_iterator import REST
 from sweep.worker.checkpointing import WANTED
 from sweep.worker.exit_reasons import MEMORY_TOPIC, TellExits
 from sweep.worker.run_settings import Run
-from sweep.worker.shard_messages import COSTS, LISTENS, deliver
+from sweep.worker.shard_messages import LISTENS, PROVEN, deliver
 from sweep.worker.tasks import warm_up_aside
 from sweep.worker.worker_process import give_up, request_stop, take_over
 
@@ -405,8 +405,8 @@ class Window:
         elif kind == LISTENS:
             known, where = self.shards.known(event["key"]), [event["worker"]]
             self._tell_workers(deliver, event["key"], known, workers=where)
-        elif kind == COSTS:
-            self.shards.learn(event["key"], event["costs"])
+        elif kind == PROVEN:
+            self.shards.learn(event["key"], event["shard"], event["proven"])
         elif kind == REST:
             self._take_rest(event["key"], event["begun"])
         elif kind == "state":

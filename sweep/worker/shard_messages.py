@@ -15,7 +15,7 @@ from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 from sweep.rows.result_rows import Cell, Checkpoint
 
-COSTS = "costs"
+PROVEN = "proven"
 """The kind of the event that tells what a shard has proven."""
 
 LISTENS = "listens"
@@ -29,12 +29,12 @@ class Known(NamedTuple):
     ----------
     tree : str or None
         A better tree, as JSON.
-    costs : sequence of (int, int, int)
+    proven : sequence of (int, bytes)
         See :class:`solver.monitor.News`, and before each the index of the shard that proved it.
     """
 
     tree: str | None
-    costs: Sequence[tuple[int, int, int]]
+    proven: Sequence[tuple[int, bytes]]
 
 
 _unread: dict[tuple[str, str], deque[Known]] = {}
@@ -72,16 +72,16 @@ def exchange(
             reached = objective(tree.errors, tree.splits, problem.total_weight, lam)
             checkpoint = Checkpoint(cell.key, tree.to_json(), str(reached), "0", 0.0, 0, 0)
             send("snapshot", checkpoint=asdict(checkpoint))
-        if news.costs:
-            send(COSTS, costs=[(own, *pair) for pair in news.costs])
+        if news.proven:
+            send(PROVEN, shard=own, proven=news.proven)
 
     def hear() -> Sequence[News]:
         heard = []
         while unread:
             known = unread.popleft()
-            tree = None if known.tree is None else Tree.from_json(known.tree)
-            costs = [(choice, cost) for shard, choice, cost in known.costs if shard != own]
-            heard.append(News(tree, costs))
+            if known.tree is not None:
+                heard.append(News(Tree.from_json(known.tree), b""))
+            heard += [News(None, proven) for shard, proven in known.proven if shard != own]
         return heard
 
     _unread[run, cell.key] = unread

@@ -24,6 +24,7 @@ from solver.branches.kernels.memo import add, branch_hash, feature_of, find, sam
 from solver.branches.kernels.row_bitsets import child_key, collect_child, lay_rows
 from solver.branches.kernels.similar_support import share_bound
 from solver.branches.kernels.state import (
+    BASE,
     BLOCK,
     DUE,
     FRAMES,
@@ -218,6 +219,14 @@ def push(s: Space, value: int, budget: int, limit: int) -> bool:
         note(s.log, value, low)
         return False
     note(s.log, value, OPENED)
+    lay_child(s, value, n, budget, limit)
+    return True
+
+
+@helper
+def lay_child(s: Space, value: int, n: int, budget: int, limit: int) -> None:
+    """Make a frame above the top one of a child whose ``n`` rows are collected."""
+    d = s.memo.used[FRAMES] - 1
     s.stack.head[d, stack_frame.CHILD] = value
     words, columns = s.stack.head[d, stack_frame.N_WORDS], s.stack.head[d, stack_frame.N_COLUMNS]
     e = d + 1
@@ -235,7 +244,6 @@ def push(s: Space, value: int, budget: int, limit: int) -> bool:
     inherit(s, e)
     s.stack.head[e, stack_frame.N_CANDIDATES] = -1
     s.memo.used[FRAMES] += 1
-    return True
 
 
 @helper
@@ -377,7 +385,7 @@ def init_root(s: Space) -> None:
     s.stack.head[0, stack_frame.LIMIT] = INFINITE
     s.stack.head[0, stack_frame.DIVING] = 1 if s.params.incumbent else 0
     s.stack.head[0, stack_frame.N_CANDIDATES] = -1
-    s.memo.used[FRAMES] = 1
+    s.memo.used[FRAMES], s.memo.used[BASE] = 1, 0
 
 
 @kernel
@@ -388,8 +396,8 @@ def step(s: Space, budget: int, target_cost: int, known_cost: int) -> int:
     ``known_cost``. At λ = 0 it stops at a tree that costs
     ``target_cost`` or less; otherwise that is −1.
     """
-    end, root = s.memo.used[ITERATIONS] + budget, s.stack.head[0, stack_frame.NODE]
-    last = s.params.budgets - 1
+    end, base = s.memo.used[ITERATIONS] + budget, s.memo.used[BASE]
+    root, last = s.stack.head[base, stack_frame.NODE], s.params.budgets - 1
     while s.memo.used[ITERATIONS] < end:
         if s.memo.node_lower[root, last] >= s.memo.node_upper[root, last]:
             return PROVEN
@@ -423,7 +431,7 @@ def step(s: Space, budget: int, target_cost: int, known_cost: int) -> int:
         feature = follow(s, d)
         if feature < 0:
             settle(s, d)
-            if d == 0:
+            if d == base:
                 return PROVEN
             pop(s)
             continue

@@ -68,7 +68,8 @@ LOWEST_BOUND, SMALLEST_GAP, LEAST_GAIN = range(3)
 class Memo(NamedTuple):
     """What is known of every branch that the search has entered (a node), and how to find it.
 
-    ``used`` counts nodes, literals, iterations, and frames on the stack.
+    ``used`` counts nodes, literals, iterations, and frames on the stack; and has the number of the
+    frame at which the search ends, the root's unless a branch is searched by itself.
     """
 
     node_lower: Ints  # (nodes, budgets) lower bounds
@@ -82,7 +83,7 @@ class Memo(NamedTuple):
     used: Ints
 
 
-NODES, LITERALS, ITERATIONS, FRAMES = range(4)
+NODES, LITERALS, ITERATIONS, FRAMES, BASE = range(5)
 SMALL = -1  # a leaf or a single split, whichever costs less
 
 
@@ -290,7 +291,7 @@ def new_memo(budgets: int) -> Memo:
         node_literals=np.zeros((rows, 2), ints),
         literals=np.zeros(rows, ints),
         slots=np.full(4 * rows, -1, ints),
-        used=np.zeros(4, ints),
+        used=np.zeros(5, ints),
     )
 
 

@@ -26,6 +26,7 @@ from solver.proper.integer_points import Points
 from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status
 from solver.verify.scorer import score
+from tests.helpers.shard_party import Party
 from tests.naive_geometry import best_cost
 
 TWO, THREE = Limits(splits=2), Limits(splits=3)
@@ -118,27 +119,6 @@ def test_parts_give_an_equally_good_tree(
     own_trees = [p.tree for p in parts if p.objective == merged.objective and p.extra[FOUND]]
     assert merged.tree in own_trees or not own_trees
     assert FOUND not in whole.extra
-
-
-class Party:
-    """The shards of one solve, which hear of each other at once."""
-
-    def __init__(self, number: int) -> None:
-        self._unread: list[list[News]] = [[] for _ in range(number)]
-
-    def monitor(self, index: int) -> Monitor:
-        """That of a shard."""
-
-        def tell(news: News) -> None:
-            for other, unread in enumerate(self._unread):
-                if other != index:
-                    unread.append(news)
-
-        def hear() -> list[News]:
-            heard, self._unread[index] = self._unread[index], []
-            return heard
-
-        return Monitor(peers=Peers(tell, hear))
 
 
 @settings(max_examples=80, deadline=None)

@@ -17,6 +17,7 @@ from solver.errors import InputError
 from solver.search_shards import Shard
 from solver.solution import Status
 from solver.verify.solution_checks import disagreement
+from sweep.graph import sharded_tasks
 from sweep.graph.sharded_tasks import Shards, backlog_of
 from sweep.plan.plan import Plan, Task, make_plan
 from sweep.rows.result_rows import Checkpoint, Finished, as_finished
@@ -41,16 +42,8 @@ limits: {seconds: 60}
 Row = dict[str, Any]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def divisible() -> Iterator[None]:
-    """A solver that says that it can be divided; its parts are made here."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Branches, "capabilities", replace(Branches.capabilities, shards=True))
-        yield
-
-
 @pytest.fixture(scope="module")
-def plan(divisible: None) -> Plan:
+def plan() -> Plan:
     return make_plan(parse_spec(SPEC))
 
 
@@ -288,16 +281,21 @@ def test_what_an_earlier_driver_has_kept_is_not_done_again(
     assert other.incumbent(five[0]) == row["tree"]
 
 
-def test_running_shards_are_told_each_thing_once(plan: Plan, store: Store, row: Row) -> None:
+def test_running_shards_are_told_each_thing_once(
+    plan: Plan, store: Store, row: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shards, pieces = Shards(store), shards_of(plan)
-    shards.learn(row["key"], [(0, 1, 10)])  # of a task that is not open
+    shards.learn(row["key"], 0, b"a")  # of a task that is not open
     assert shards.is_due(pieces[0])
     assert not [*shards.news()]
-    shards.learn(row["key"], [(0, 1, 10)])
-    shards.learn(row["key"], [(1, 2, 20)])
-    assert [*shards.news()] == [(row["key"], Known(None, [(0, 1, 10), (1, 2, 20)]))]
+    shards.learn(row["key"], 0, b"a")
+    shards.learn(row["key"], 1, b"b")
+    assert [*shards.news()] == [(row["key"], Known(None, [(0, b"a"), (1, b"b")]))]
     assert not [*shards.news()]
     assert shards.see(Checkpoint(row["key"], row["tree"], row["objective_exact"], "0", 0.0, 0))
     assert [*shards.news()] == [(row["key"], Known(row["tree"], []))]
-    assert shards.known(row["key"]) == Known(row["tree"], [(0, 1, 10), (1, 2, 20)])
+    assert shards.known(row["key"]) == Known(row["tree"], [(0, b"a"), (1, b"b")])
+    monkeypatch.setattr(sharded_tasks, "MOST_PROVEN", 2)
+    shards.learn(row["key"], 2, b"c")
+    assert shards.known(row["key"]) == Known(row["tree"], [(1, b"b"), (2, b"c")])
     assert shards.known("another") == Known(None, ())

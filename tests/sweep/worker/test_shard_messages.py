@@ -9,7 +9,7 @@ from solver.monitor import News
 from solver.problem.problem import Problem
 from solver.search_shards import Shard
 from sweep.rows.result_rows import Cell, Checkpoint
-from sweep.worker.shard_messages import COSTS, LISTENS, Known, deliver, exchange
+from sweep.worker.shard_messages import LISTENS, PROVEN, Known, deliver, exchange
 
 PROBLEM = Problem.from_codes([[0], [1]], [0, 1])
 TREE = PROBLEM.grow((0, (-1, -1)))
@@ -26,16 +26,17 @@ class Driver:
         self.heard.append((kind, content))
 
 
-def test_a_shard_hears_of_all_but_its_own_costs() -> None:
+def test_a_shard_hears_of_all_but_its_own_proofs() -> None:
     with exchange("run", CELL, PROBLEM, "tcp://here", Driver().send) as peers:
         assert peers is not None
-        deliver("run", "k", Known(TREE.to_json(), [(0, 7, 30), (1, 8, 40)]))
-        deliver("run", "another", Known(None, [(0, 9, 50)]))
-        deliver("run", "k", Known(None, [(2, 1, 60)]))
+        deliver("run", "k", Known(TREE.to_json(), [(0, b"a"), (1, b"b")]))
+        deliver("run", "another", Known(None, [(0, b"c")]))
+        deliver("run", "k", Known(None, [(2, b"d")]))
         heard = peers.hear()
-        assert [(news.tree and news.tree.splits, [*news.costs]) for news in heard] == [
-            (1, [(7, 30)]),
-            (None, [(1, 60)]),
+        assert [(news.tree and news.tree.splits, news.proven) for news in heard] == [
+            (1, b""),
+            (None, b"a"),
+            (None, b"d"),
         ]
         assert not peers.hear()
 
@@ -44,19 +45,19 @@ def test_what_a_shard_tells() -> None:
     driver = Driver()
     with exchange("run", CELL, PROBLEM, "tcp://here", driver.send) as peers:
         assert peers is not None
-        peers.tell(News(TREE, [(3, 20)]))
-        peers.tell(News(None, []))
-    listens, (kind, told), costs = driver.heard
+        peers.tell(News(TREE, b"e"))
+        peers.tell(News(None, b""))
+    listens, (kind, told), proven = driver.heard
     assert listens == (LISTENS, {"worker": "tcp://here"})
     assert kind == "snapshot"
     assert Checkpoint(**told["checkpoint"]).objective == "1/10"
-    assert costs == (COSTS, {"costs": [(1, 3, 20)]})
+    assert proven == (PROVEN, {"shard": 1, "proven": b"e"})
 
 
 def test_a_shard_that_has_ended_hears_nothing() -> None:
     with exchange("run", CELL, PROBLEM, "tcp://here", Driver().send) as peers:
         assert peers is not None
-    deliver("run", "k", Known(None, [(0, 7, 30)]))
+    deliver("run", "k", Known(None, [(0, b"a")]))
     assert not peers.hear()
 
 

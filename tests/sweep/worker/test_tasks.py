@@ -344,7 +344,6 @@ def test_a_cell_may_be_a_shard_that_begins_with_anothers_tree(
         asked.append((self.shard, start))
         return solve(self, problem, lam, limits, start, *more)
 
-    monkeypatch.setattr(Branches, "capabilities", replace(Branches.capabilities, shards=True))
     monkeypatch.setattr(Branches, "_solve", spy)
     tree = prepared.problem.grow(-1)
     cell = replace(cells[0], shard=Shard(2, 5), incumbent=tree.to_json())

@@ -1,0 +1,145 @@
+"""BRANCHES in shards, by counts of work: what N workers do in all, and how much each of them.
+
+Usage: python benchmarks/branches_in_shards.py DATA [--sets NAME ...] [--shards 2 8] [--slice 64]
+
+DATA is a folder with ``encoded/`` and ``binary/``, see ``benchmarks/branches.py``. All shards run
+here, in turns of ``--slice`` iterations, and hear of each other after each turn. On workers they
+hear of each other later; a larger slice shows what that costs. "work" is the iterations of all
+shards over those of the undivided search, "gain" those of the undivided search over those of the
+shard that has most: how much faster N workers end if an iteration takes as long on each, and news
+takes no time. "ties" is the part of the work that chooses among equally good trees. "told, kB" is
+what the shards have told.
+
+All numbers of shards must give the objective of the undivided search, and one tree, or the exit
+code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
+
+import pandas as pd
+
+import solver
+from benchmarks.sweep_overhead import show
+from solver import Limits, Problem
+from solver.branches.shard_engine import ShardEngine
+from solver.branches.solver import Branches
+from solver.engine.driver import cost_scale_of
+from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import FULL, PROVEN
+from solver.search_shards import Shard
+
+SETS = {
+    "lymphography-full": ("encoded/lymphography-full", "0.01"),
+    "lymphography-f": ("encoded/lymphography-f", "0.01"),
+    "balance-scale-full": ("encoded/balance-scale-full", "0.005"),
+    "kr-vs-kp": ("encoded/kr-vs-kp-full", "0.005"),
+    "diabetes": ("binary/diabetes", "0.02"),
+}
+COLUMNS = ("set", "λ", "undivided", "shards", "work", "ties", "gain", "told, kB")
+
+
+class Divided(NamedTuple):
+    """What shards have done and found.
+
+    Parameters
+    ----------
+    iterations : list of int
+        Of each shard.
+    ties : int
+        Iterations that choose among equally good trees.
+    told : int
+        Bytes that were told.
+    tree : object
+        The tree of the first shard that found the best one, and its cost.
+    """
+
+    iterations: list[int]
+    ties: int
+    told: int
+    tree: tuple[int, object]
+
+
+def divide(problem: Problem, lam: Fraction, number: int, turn: int) -> Divided:
+    """Run shards in turns of so many iterations, in this process."""
+    cost_scale = cost_scale_of(problem, lam, max(len(problem.codes) - 1, 0))
+    constraints, options = TreeConstraints.of(problem, lam, Limits()), Branches().settings
+    engines = [
+        ShardEngine(problem, cost_scale, constraints, options, Shard(i, number), None)  # type: ignore[arg-type]
+        for i in range(number)
+    ]
+    phases, ties, told, costs = [0] * number, 0, 0, [float("inf")] * number
+    while min(phases) < 3:
+        for i, engine in enumerate(engines):
+            end, settling = engine.iterations + turn, phases[i] == 2
+            begun = engine.iterations
+            while phases[i] < 3 and (left := end - engine.iterations) > 0:
+                if phases[i] == 0:
+                    is_done = engine.lower_bound >= engine.upper_bound
+                    if not is_done and engine.step(left, -1) == FULL:
+                        engine.grow(None)
+                else:
+                    work = engine.help if phases[i] == 1 else engine.settle_ties
+                    is_done = work(left) == PROVEN
+                phases[i] += is_done
+            ties += engine.iterations - begun if settling else 0
+        for i, engine in enumerate(engines):
+            proven, others = engine.learned(), engines[:i] + engines[i + 1 :]
+            is_better = engine.found and engine.upper_bound < min(costs)
+            costs[i] = engine.upper_bound if is_better else costs[i]
+            told += len(proven)
+            for other in others:
+                if is_better:
+                    other.use(engine.upper_bound, engine.shape(), True)
+                if proven:
+                    other.learn(proven)
+    best = min(engines, key=lambda engine: (engine.upper_bound, not engine.found))
+    answer = best.upper_bound, best.shape()
+    return Divided([engine.iterations for engine in engines], ties, told, answer)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS])
+    parser.add_argument("--shards", type=int, nargs="+", default=[2, 8])
+    parser.add_argument("--slice", type=int, default=64, help="iterations of a turn (default 64)")
+    asked = parser.parse_args(arguments)
+    lines, is_right = list[list[str]](), True
+    for name in asked.sets:
+        path, lam = SETS[name]
+        table = pd.read_parquet(asked.data / f"{path}.parquet")
+        problem = Problem.from_codes(table.drop(columns="target"), table["target"])
+        whole = solver.solve(problem, lam)
+        trees = set()
+        for number in asked.shards:
+            found = divide(problem, Fraction(lam), number, asked.slice)
+            tree = problem.grow(found.tree[1])  # type: ignore[arg-type]
+            trees.add(str(found.tree[1]))
+            is_right &= (tree.errors, tree.splits) == (whole.errors, whole.splits)
+            most, total = max(found.iterations), sum(found.iterations)
+            figures = total / whole.iterations, found.ties / whole.iterations
+            told = str(found.told // 1024)
+            shown = [f"{value:.3f}" for value in figures]
+            gain = f"{whole.iterations / most:.2f}"
+            lines.append([name, lam, str(whole.iterations), str(number), *shown, gain, told])
+        is_right &= len(trees) == 1
+    show(f"Turns of {asked.slice} iterations", COLUMNS, lines)
+    if not is_right:
+        print("not all have the same tree", file=sys.stderr)
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+"""BRANCHES in shards: the proof of the whole, and the same tree for any number of shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.branches.solver import Branches
+from solver.engine import driver
+from solver.errors import UnsupportedError
+from solver.limits import Limits
+from solver.monitor import Monitor, News, Peers
+from solver.problem.problem import Problem
+from solver.search_shards import FOUND, Shard, merge
+from solver.solution import Solution, Status
+from solver.trees.tree import Shape, shape_of
+from solver.verify.scorer import score
+from tests.helpers.shard_party import Party
+
+_NONE = Fraction(10**9), 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """Kernels are compiled by one thread."""
+    Branches.warm_up()
+
+
+def first_tree(problem: Problem, lam: Fraction, limits: Limits) -> Shape:
+    """The optimal tree of fewest splits whose features come first in preorder, by trying all."""
+    counts, codes = problem.counts, problem.codes
+    price, known = lam * problem.total_weight, dict[Any, Any]()
+
+    def best(rows: tuple[int, ...], depth: int) -> tuple[tuple[Fraction, int], Shape]:
+        if (rows, depth) in known:
+            return known[rows, depth]  # type: ignore[no-any-return]
+        held = counts[[*rows]].sum(axis=0) if rows else np.zeros(1, np.int64)
+        small = 0 < held.sum() < (limits.min_leaf_size or 0) and len(rows) < len(codes)
+        cost = _NONE if small else (Fraction(int(held.sum() - held.max())), 0)
+        shape: Shape = -1
+        for feature in range(problem.n_features if limits.depth is None or depth else 0):
+            parts = [
+                tuple(row for row in rows if codes[row, feature] == code)
+                for code in range(problem.arities[feature])
+            ]
+            if sum(map(bool, parts)) < 2:
+                continue
+            below = [best(part, depth - 1) for part in parts]
+            total = price + sum(c[0] for c, _ in below), 1 + sum(c[1] for c, _ in below)
+            if total < cost:
+                cost, shape = total, (feature, tuple(made for _, made in below))
+        known[rows, depth] = cost, shape
+        return cost, shape
+
+    return best(tuple(range(len(codes))), -1 if limits.depth is None else limits.depth)[1]
+
+
+@st.composite
+def problems(draw: st.DrawFn, rows: int = 14, features: int = 5) -> Problem:
+    """Two to four codes a feature, duplicates among them; weights, contradictions."""
+    n, d = draw(st.integers(4, rows)), draw(st.integers(1, features))
+    most = draw(st.sampled_from([1, 1, 2, 3]))
+    codes = draw(
+        st.lists(st.lists(st.integers(0, most), min_size=d, max_size=d), min_size=n, max_size=n)
+    )
+    labels = draw(st.lists(st.integers(0, draw(st.integers(1, 3))), min_size=n, max_size=n))
+    labels[:2] = [0, 1]
+    weights = draw(st.none() | st.lists(st.integers(1, 4), min_size=n, max_size=n))
+    return Problem.from_codes(codes, labels, weights=weights)
+
+
+lams = st.sampled_from(
+    [Fraction(1, 1000), Fraction(1, 60), Fraction(1, 17), Fraction(1, 14), Fraction(1, 8)]
+)
+limit_sets = st.builds(
+    Limits,
+    depth=st.sampled_from([None, None, 0, 1, 2, 3]),
+    min_leaf_size=st.sampled_from([None, None, 2, 3]),
+)
+numbers = st.sampled_from([1, 2, 3, 8])
+options = st.sampled_from(
+    [
+        {}, {}, {"memo": "literals"}, {"pairs": False}, {"support": False}, {"duplicates": False},
+        {"row_duals": True}, {"equivalent_points": False}, {"incumbent": False, "slack": 0},
+    ]
+)  # fmt: skip
+
+
+def alone(
+    own: Branches, problem: Problem, lam: Fraction, limits: Limits, number: int, hand_over: bool
+) -> list[Solution]:
+    """Shards that do not hear of each other, the last one first if trees are handed over."""
+    parts, best = list[Solution](), None
+    for index in reversed(range(number)) if hand_over else range(number):
+        part = own.part(Shard(index, number)).solve(problem, lam, limits, initial_tree=best)
+        parts.append(part)
+        if hand_over and (best is None or part.objective < score(problem, best, lam).objective):
+            best = part.tree
+    return parts[::-1] if hand_over else parts
+
+
+def together(
+    own: Branches, problem: Problem, lam: Fraction, limits: Limits, number: int, at_once: bool
+) -> list[Solution]:
+    """Shards that hear of each other after each step, at once or one after the other."""
+    party = Party(number)
+
+    def solve(index: int) -> Solution:
+        part = own.part(Shard(index, number))
+        return part.solve(problem, lam, limits, monitor=party.monitor(index))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_SLICE_SECONDS", 0.0)  # slices of one step
+        patch.setattr(driver, "_NEWS_SECONDS", 0.0)
+        with ThreadPoolExecutor(number if at_once else 1) as pool:
+            return [*pool.map(solve, range(number))]
+
+
+def agrees(
+    parts: list[Solution], own: Branches, problem: Problem, lam: Fraction, limits: Limits
+) -> None:
+    whole, merged = own.solve(problem, lam, limits), merge(parts)
+    assert whole.status is merged.status is Status.OPTIMAL
+    assert (merged.objective, merged.splits) == (whole.objective, whole.splits)
+    assert merged.lower_bound == whole.lower_bound
+    assert shape_of(merged.tree) == first_tree(problem, lam, limits)
+    assert FOUND not in whole.extra
+
+
+def check_alone(*case: Any) -> None:
+    problem, lam, limits, number, hand_over, chosen = case
+    own = Branches(**chosen)
+    agrees(alone(own, problem, lam, limits, number, hand_over), own, problem, lam, limits)
+
+
+def check_together(*case: Any) -> None:
+    problem, lam, limits, number, at_once, chosen = case
+    own = Branches(**chosen)
+    agrees(together(own, problem, lam, limits, number, at_once), own, problem, lam, limits)
+
+
+@pytest.mark.parametrize("check", [check_alone, check_together])
+@settings(max_examples=60, deadline=None)
+@given(case=st.tuples(problems(), lams, limit_sets, numbers, st.booleans(), options))
+def test_parts_are_the_whole(check: Callable[..., None], case: Any) -> None:
+    check(*case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [check_alone, check_together])
+@settings(max_examples=500, deadline=None)
+@given(case=st.tuples(problems(30, 7), lams, limit_sets, numbers, st.booleans(), options))
+def test_parts_are_the_whole_on_hundreds(check: Callable[..., None], case: Any) -> None:
+    check(*case)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), lams | st.just(Fraction(0)), st.integers(0, 4), limit_sets, numbers)
+def test_what_is_not_divided_is_done_by_the_first_part(
+    problem: Problem, lam: Fraction, splits: int, limits: Limits, number: int
+) -> None:
+    """Under a limit on splits that matters, and at λ = 0."""
+    own = Branches()
+    limits = Limits(depth=limits.depth, min_leaf_size=limits.min_leaf_size, splits=splits)
+    whole = own.solve(problem, lam, limits)
+    merged = merge(alone(own, problem, lam, limits, number, False))
+    assert (merged.objective, merged.splits) == (whole.objective, whole.splits)
+    assert (merged.status, merged.lower_bound) == (whole.status, whole.lower_bound)
+
+
+@pytest.fixture(scope="module")
+def hard() -> Problem:
+    """Labels with noise: thousands of iterations."""
+    draw = np.random.default_rng(7)
+    codes = draw.integers(0, 2, (300, 14))
+    return Problem.from_codes(codes, (codes[:, :4].sum(axis=1) + draw.integers(0, 2, 300)) % 3)
+
+
+def test_parts_that_hear_of_each_other_share_the_work(hard: Problem) -> None:
+    own, lam, party = Branches(), Fraction(1, 120), Party(2)
+    whole = own.solve(hard, lam)
+    parts = [own.part(Shard(i, 2)).solve(hard, lam, monitor=party.monitor(i)) for i in range(2)]
+    apart = alone(own, hard, lam, Limits(), 2, hand_over=False)
+    shapes = {str(shape_of(merge(found).tree)) for found in (parts, apart)}
+    assert len(shapes) == 1
+    assert merge(parts).objective == whole.objective
+    # One after the other: the first one has helped, and the other one only looks for ties.
+    assert parts[1].iterations < 0.2 * whole.iterations
+    assert merge(parts).iterations < 1.4 * whole.iterations < merge(apart).iterations
+
+
+def test_a_part_ends_at_a_limit_with_its_own_proof(hard: Problem) -> None:
+    part, told = Branches().part(Shard(0, 2)), list[News]()
+    monitor = Monitor(lambda: len(told) > 1, peers=Peers(told.append, list))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_NEWS_SECONDS", float("inf"))  # it tells when its own part is done
+        found = part.solve(hard, Fraction(1, 30), monitor=monitor)
+    again = part.solve(hard, Fraction(1, 30))
+    assert found.status is Status.OPTIMAL
+    assert found.lower_bound == again.lower_bound
+
+
+@pytest.mark.parametrize("limits", [Limits(nodes=50), Limits(bytes=1), Limits(seconds=0)], ids=str)
+def test_parts_that_meet_a_limit(hard: Problem, limits: Limits) -> None:
+    parts = [Branches().part(Shard(i, 3)).solve(hard, Fraction(1, 60), limits) for i in range(3)]
+    merged, whole = merge(parts), Branches().solve(hard, Fraction(1, 60))
+    assert merged.status in (Status.NODE_LIMIT, Status.MEMORY_LIMIT, Status.TIME_LIMIT)
+    assert merged.lower_bound is not None
+    assert merged.lower_bound <= whole.objective <= merged.objective
+    assert all(limits.nodes is None or part.nodes <= limits.nodes for part in parts)
+
+
+def test_bounds_that_do_not_fit_into_memory_are_dropped(hard: Problem) -> None:
+    own, lam, party = Branches(), Fraction(1, 60), Party(2)
+    first, second = (own.part(Shard(index, 2)) for index in range(2))
+    least = second.solve(hard, lam, Limits(nodes=1)).peak_bytes
+    first.solve(hard, lam, monitor=party.monitor(0))
+    few = Limits(bytes=least + 1000)
+    found = second.solve(hard, lam, few, monitor=party.monitor(1))
+    assert found.status in (Status.OPTIMAL, Status.MEMORY_LIMIT)
+    assert found.lower_bound is not None
+    assert found.lower_bound <= found.objective
+
+
+def test_mode_paper_has_no_parts() -> None:
+    with pytest.raises(UnsupportedError, match="mode paper"):
+        Branches(mode="paper").part(Shard(0, 2))
+
+
+def test_a_long_chain_of_splits_is_found_again() -> None:
+    """No recursion: each split cuts off one row."""
+    codes = np.triu(np.ones((25, 24), np.int64))
+    problem = Problem.from_codes(codes, [i % 2 for i in range(25)])
+    lam = Fraction(1, 10**6)
+    merged = merge(alone(Branches(), problem, lam, Limits(), 2, hand_over=False))
+    whole = Branches().solve(problem, lam)
+    assert (merged.objective, merged.splits) == (whole.objective, whole.splits)
