@@ -249,6 +249,8 @@ class Parts:
         except BaseException:
             self.folder.remove_folder(new)
             raise
+        finally:
+            pa.default_memory_pool().release_unused()  # 200 MB, which Arrow would keep
         self._left[old] = time.monotonic()
 
     def _merged(
@@ -267,10 +269,10 @@ class Parts:
             pending.append(kept)
             rows += len(kept)
             if rows >= LARGE:
-                yield pa.concat_tables(pending).combine_chunks()
+                yield pa.concat_tables(pending)
                 pending, rows = [], 0
         if rows:
-            yield pa.concat_tables(pending).combine_chunks()
+            yield pa.concat_tables(pending)
 
     def _new_generation(self) -> str:
         taken = [_base(name).partition("-")[0] for name in self.folder.folders(_GENERATIONS)]
