@@ -196,6 +196,8 @@ class Search:
         self.greedy_offered = False
         self.deadline = math.inf  # of finding a tree again
         self.next_news, self.told_cost = 0.0, math.inf
+        self._known_costs: tuple[float, float, Fraction | None] | None = None
+        self._known_bounds = Fraction(0), Fraction(0)
 
     @property
     def best_cost(self) -> float:
@@ -352,18 +354,24 @@ class Search:
 
     def _bounds(self) -> tuple[Fraction, Fraction]:
         """Objective of the best tree, and the lower bound."""
-        best = self._best_offer()
-        upper_bound = self.cost_scale.reached(self.engine.upper_bound)  # type: ignore[arg-type]
+        best, upper, lower = self._best_offer(), self.engine.upper_bound, self.engine.lower_bound
+        costs = upper, lower, None if best is None else best.objective
+        if costs == self._known_costs:
+            return self._known_bounds
+        upper_bound = self.cost_scale.reached(upper)  # type: ignore[arg-type]
         reached = upper_bound if best is None else best.objective
         floor = Fraction(self.problem.unavoidable_errors) / self.problem.total_weight
-        bound = max(self.cost_scale.lower_bound(self.engine.lower_bound), floor)  # type: ignore[arg-type]
-        if self.engine.lower_bound >= self.engine.upper_bound and not self.cost_scale.tolerance:
+        bound = max(self.cost_scale.lower_bound(lower), floor)  # type: ignore[arg-type]
+        if lower >= upper and not self.cost_scale.tolerance:
             bound = max(bound, upper_bound)  # where λ's own digits do not fit, this says more
-        return reached, min(bound, reached)
+        self._known_costs, self._known_bounds = costs, (reached, min(bound, reached))
+        return self._known_bounds
 
     def _reported_bounds(self) -> tuple[Fraction, Fraction]:
         """Objective of the best tree, and the lower bound under the weights as they were given."""
         reached, bound = self._bounds()
+        if not self.problem.rounding:
+            return reached, bound
         return reached, max(bound - self.problem.rounding, Fraction(0))
 
     def _record(self) -> None:

@@ -362,13 +362,14 @@ def text_names(frame: pd.DataFrame) -> pd.DataFrame:
     InputError
         If two columns then have the same name, or a name cannot be stored.
     """
-    names = [str(name) for name in frame.columns]
+    given = frame.columns.tolist()
+    names = [str(name) for name in given]
     for name in names:
         check_storable(name, "the column name")
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise InputError(f"the table has two columns named {twice!r}; rename or drop one of them")
-    if all(isinstance(name, str) for name in frame.columns):
+    if all(isinstance(name, str) for name in given):
         return frame
     return frame.set_axis(names, axis="columns")
 

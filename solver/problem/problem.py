@@ -413,7 +413,7 @@ class Problem:
         scale = self.weight_scale * Fraction(int(counts.sum()), self.total_weight)
         return replace(self, counts=counts, weight_scale=scale, weight_error=error, weighted=True)
 
-    @property
+    @cached_property
     def feature_kind(self) -> str:
         """``binary`` if every feature has at most two codes, else ``categorical``, or
         ``continuous`` where features are ordered."""
@@ -484,6 +484,11 @@ class Problem:
             content.update(np.ascontiguousarray(part).tobytes())
         return content.hexdigest()
 
+    @cached_property
+    def _stored_weight_error(self) -> Fraction:
+        """The weight error as a stored tree has it."""
+        return Fraction(at_least(self.weight_error, 3))
+
     def grow(self, shape: Shape) -> Tree:
         """Turn the shape of a tree into a tree with counts, tests and predictions.
 
@@ -535,7 +540,7 @@ class Problem:
             self.target,
             self.outputs,
             self.weight_scale if self.weighted else None,
-            Fraction(at_least(self.weight_error, 3)),  # what a stored tree has, too
+            self._stored_weight_error,
         )
 
     def _outcome(self, rows: NDArray[np.int64], parent: Node | None) -> Node:

@@ -33,10 +33,9 @@ def score(problem: Problem, tree: Tree, lam: Fraction) -> Score:
     reached = _reached(problem, tree)
     counts = problem.counts.tolist()
     if problem.values is None:
-        errors: Errors = sum(
-            sum(weights) - weights[tree.nodes[leaf].prediction]
-            for leaf, weights in zip(reached, counts, strict=True)
-        )
+        labels = [node.prediction for node in tree.nodes]
+        right = sum(weights[labels[leaf]] for leaf, weights in zip(reached, counts, strict=True))
+        errors: Errors = sum(map(sum, counts)) - right
     else:
         errors = _squared_errors(problem.values.tolist(), counts, reached, tree)
     splits = sum(1 for node in tree.nodes if node.feature is not None)

@@ -23,6 +23,8 @@ from sweep.rows.interrupted_paths import solves_of
 from sweep.rows.metric_columns import train_quality
 from sweep.rows.schema import FILES
 
+_COLUMNS = schema.SCHEMA.names
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -140,7 +142,7 @@ def now() -> datetime:
 
 def blank(info: NodeInfo, cell: Cell, provenance: Provenance) -> dict[str, Any]:
     """A row without results."""
-    row: dict[str, Any] = dict.fromkeys(schema.SCHEMA.names)
+    row: dict[str, Any] = dict.fromkeys(_COLUMNS)
     row.update(vars(info))
     row.update(
         schema_version=schema.VERSION,
