@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/schedule.py [--mixed] [--kill] [--every 5] [--workers 4] [--rounds 3]
 
-Tasks sleep and so need no cores: the schedule is measured, also on a machine that others use.
+Tasks sleep and so need few cores: the schedule is measured, if the machine has time for the rest.
 
 ``--mixed``: eight tasks of 20 s and 4,000 of 10 ms, the long ones at the least λ, where they are
 expected, and once more at λ in the middle, where nobody expects them. The makespan is from the
@@ -56,6 +56,7 @@ STARTS = "TREESWEEP_BENCHMARK_STARTS"
 LONG, SHORT = 20.0, 0.01
 N_LONG, N_SHORT = 8, 4_000
 N_KILLED = 10_020
+_LEAST = 5 * 10**7  # Tasks at λ above one over the number of rows are run in the order of λ.
 
 SPEC = (
     "name: {name}\ndatasets: [monks-1]\nencodings: [onehot]\nsolvers: [sleeper]\nlambdas: {lams}\n"
@@ -68,9 +69,7 @@ class Sleeper(Solver):
     name: ClassVar[str] = "sleeper"
     version: ClassVar[str] = "1"
     summary: ClassVar[str] = "for benchmarks"
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        frozenset({"binary", "categorical"}), proves=False
-    )
+    capabilities: ClassVar[Capabilities] = Capabilities(frozenset({"binary", "categorical"}))
 
     def _solve(
         self,
@@ -113,9 +112,9 @@ def dask_setup(worker: Any) -> None:
 
 def spec(name: str, n_short: int, long_at: float) -> str:
     """A sweep of short tasks and of the long ones, which begin at a share of the λ."""
-    units = [2 * (10**6 + i) for i in range(n_short)]
+    units = [2 * (_LEAST + i) for i in range(n_short)]
     place = round(long_at * n_short)
-    units += [2 * (10**6 + place + i) + 1 for i in range(N_LONG if long_at >= 0 else 0)]
+    units += [2 * (_LEAST + place + i) + 1 for i in range(N_LONG if long_at >= 0 else 0)]
     return SPEC.format(name=name, lams=[f"{unit}e-9" for unit in units])
 
 

@@ -71,12 +71,15 @@ class Batch:
         Whether one of the tasks may have killed a worker.
     sources : Sources
         What the tasks need.
+    priority : int
+        Dask runs the highest first.
     """
 
     future: Future[Finished]
     tasks: list[Task]
     suspect: bool
     sources: Sources
+    priority: int
 
     @property
     def node(self) -> Node:
@@ -226,15 +229,18 @@ class Window:
             return _PER_THREAD
         return min(max(_PER_THREAD, math.ceil(_WINDOW_SECONDS / seconds)), _MOST_PER_THREAD)
 
-    def _submit(self, tasks: list[Task], suspect: bool = False) -> None:
+    def _submit(
+        self, tasks: list[Task], suspect: bool = False, priority: int | None = None
+    ) -> None:
         number, self._submitted = self._submitted, self._submitted + 1
-        priority = 1 if suspect else -number
+        if priority is None:
+            priority = 1 if suspect else -number
         cells = [self._cells.make(task, self._failures.deaths(task)) for task in tasks]
         sources = self._data.of(tasks[0].node, priority)
         arguments = self.run, suspect, sources.encoded, cells
         key = f"solve-{number}-{self.run.name}"
         future = self.client.submit(dask_steps.solve, *arguments, key=key, priority=priority)
-        self._out[key] = Batch(future, tasks, suspect, sources)
+        self._out[key] = Batch(future, tasks, suspect, sources, priority)
         self._completed.add(future)
         self._added.set()
 
@@ -305,11 +311,20 @@ class Window:
         return result
 
     def _take_rest(self, key: str, begun: int) -> None:
-        """Of a running batch, of which a task takes long, take back those that have not begun."""
+        """Of a running batch, of which a task takes long, take back those that have not begun.
+
+        They may be as long, so they go to other workers at once, before what was submitted since.
+        """
         batch = self._out.get(key)
-        if batch is not None:
-            self._give_back(batch.tasks[begun:])
-            del batch.tasks[begun:]
+        if batch is None:
+            return
+        rest = batch.tasks[begun:]
+        del batch.tasks[begun:]
+        if self._is_stopping:
+            self._give_back(rest)
+        else:
+            for part in _split(rest):
+                self._submit(part, priority=batch.priority)
 
     def _take_shard(self, task: Task, finished: Finished) -> None:
         """Take the row of a shard, and make that of its task if this has ended it."""
@@ -441,5 +456,5 @@ class Window:
 
 def _split(tasks: list[Task]) -> list[list[Task]]:
     """Tasks one by one; very many in parts, which are divided again if a worker dies."""
-    size = -(-len(tasks) // _PARTS)
+    size = max(1, -(-len(tasks) // _PARTS))
     return [tasks[start : start + size] for start in range(0, len(tasks), size)]
