@@ -189,7 +189,7 @@ class ShardEngine(ThresholdEngine):
             if self._helping < 0 or not self._make_spare():
                 return PROVEN
             begin_with(self.space, 0, self._helping, self._spare, self.upper_bound - 1)
-        outcome = super().step(iterations, -1)
+        outcome = self.advance(iterations, -1, -1)
         if outcome == FULL and not self.grow(self.most_bytes):
             return PROVEN
         cost, root = int(self.memo.node_upper[self._spare, 0]), self.memo.node_upper[0]
@@ -282,7 +282,7 @@ class ShardEngine(ThresholdEngine):
     def _look_for(self, frame: int, feature: int, goal: int) -> Iterator[None]:
         """Search until there is a tree of a cost that begins with the feature, or none."""
         while self.memo.node_upper[self._spare, 0] > goal >= self.stack.split_lower[frame, feature]:
-            outcome = super().step(self._slice, goal)
+            outcome = self.advance(self._slice, goal, -1)
             if outcome == FULL and not self.grow(self.most_bytes):
                 return
             if outcome == PROVEN:
@@ -291,7 +291,7 @@ class ShardEngine(ThresholdEngine):
 
     def _costs_of(self, frame: int, node: int, feature: int, rows: Ints) -> list[_Child]:
         """The children of a split, whose costs are known."""
-        codes = self._codes(rows, feature)
+        codes = np.asarray(self.problem.codes[self.table.sources[rows], feature], np.int64)
         first, end = (int(value) for value in self.table.values[feature : feature + 2])
         costs = self.stack.child_upper[frame, first:end, 0].tolist()
         return [
