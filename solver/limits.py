@@ -44,7 +44,8 @@ class Limits:
         Splits of the tree.
     min_leaf_size : int, float or Fraction
         Smallest weight of a leaf, in the unit of the given weights. A float stands for its
-        shortest decimal. Children of a multiway split without rows are allowed.
+        shortest decimal. Children of a multiway split without rows are allowed, and so is the tree
+        without a split, however light its table is.
 
     Raises
     ------
