@@ -2,8 +2,8 @@
 Choose λ by cross-validation
 ============================
 
-No grid has to be guessed: between two breakpoints of the λ-path, every λ gives the same tree for
-the whole table. So the breakpoints are all values that have to be tried.
+You need not guess a grid. Fitted to the whole table, every λ between two breakpoints of the λ-path
+gives the same tree. So it is enough to try the breakpoints.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ means, spread = results["mean_test_score"], results["std_test_score"] / 5**0.5
 print("best λ:", search.best_params_["lam"])
 
 # %%
-# The usual rule takes the largest λ, and so the smallest tree, within one standard error of the
-# best mean.
+# The usual rule takes the largest λ whose mean accuracy is within one standard error of the best
+# mean. The largest λ gives the smallest tree.
 
 best = means.argmax()
 chosen = max(i for i in range(len(means)) if means[i] >= means[best] - spread[best])

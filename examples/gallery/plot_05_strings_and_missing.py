@@ -2,8 +2,8 @@
 Strings, dates and missing values
 =================================
 
-A table as people have it needs no preparation: each column is read as what it is, and the tree
-asks questions in the words of the table.
+A table with strings, dates and missing values needs no preparation. treesweep finds out the type
+of each column, and the tests of the tree use the names and values of the table.
 """
 
 import matplotlib.pyplot as plt

@@ -25,7 +25,8 @@ treesweep.plot_tree(model, ax=axes)
 plt.show()
 
 # %%
-# Predicted against true values: a column of points is a leaf.
+# Predicted and true values. All rows of a leaf get the same prediction, so they are one vertical
+# line of points.
 
 figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
 axes.scatter(model.predict(X), y, s=12, alpha=0.5)

@@ -2,8 +2,8 @@
 Splits by lines
 ===============
 
-A *proper tree* may split on a weighted sum of columns. Where classes lie along a diagonal, one such
-split says what a staircase of many cuts says.
+A *proper tree* may split on a weighted sum of columns. If a diagonal line separates two classes,
+one such split replaces a staircase of many cuts.
 """
 
 import matplotlib.pyplot as plt

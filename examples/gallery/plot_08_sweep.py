@@ -2,8 +2,8 @@
 A sweep from Python
 ===================
 
-Data sets × encodings × λ × solvers × folds in one call. Each result is on disk as soon as it is
-there, so an interrupted sweep goes on where it was.
+Data sets × encodings × λ × solvers × folds in one call. Each result is stored on disk as soon
+as its task ends, so an interrupted sweep continues where it stopped.
 """
 
 import tempfile
@@ -25,7 +25,7 @@ SPEC = {
 
 
 def sweep(folder: Path) -> treesweep.SweepResults:
-    """Run it, and print what to take."""
+    """Run the sweep, and print the best encoding, solver and λ of each data set."""
     results = treesweep.run_sweep(SPEC, folder, progress=False)
     print(results.outcome.ran, "tasks,", results.outcome.failed, "failed")
     for name in SPEC["datasets"]:

@@ -2,8 +2,8 @@
 A sweep on a Dask cluster
 =========================
 
-A sweep runs wherever a Dask scheduler runs. Here we start one on this machine; on yours it may be
-in the next room.
+A sweep runs wherever a Dask scheduler runs. Here we start one on this machine; it may just
+as well run on another one.
 """
 
 import tempfile
@@ -25,7 +25,7 @@ SPEC = {
 
 
 def main() -> None:
-    """Start a cluster, sweep on it, and draw when each task ran on which worker."""
+    """Start a cluster, sweep on it, and draw the times of the tasks of each worker."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as dask,
         tempfile.TemporaryDirectory() as place,
@@ -48,8 +48,9 @@ def main() -> None:
 
 
 # %%
-# Elsewhere only the cluster changes: ``treesweep.Ssh(hosts=["lab1", "lab2"])`` starts workers on
-# two machines, ``treesweep.Slurm(jobs=4, …)`` in a queue.
+# To run the sweep on other machines, change only the cluster.
+# ``treesweep.Ssh(hosts=["lab1", "lab2"])`` starts workers on two machines, and
+# ``treesweep.Slurm(jobs=4, …)`` submits workers as jobs of a queue.
 
 if __name__ == "__main__":
     main()

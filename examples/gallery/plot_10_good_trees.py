@@ -17,13 +17,14 @@ print(good.n_trees, "trees have an objective of at most", float(good.most))
 print(treesweep.export_text(good.best()))
 
 # %%
-# How many of them use each column, and how much worse the best tree without it is:
+# For each column: how many good trees use it, and the objective of the best good tree without it
+# (``NaN`` if every good tree uses it).
 
 shares = good.feature_shares(by="column")
 print(shares.to_string(index=False))
 
 # %%
-# The good trees by size: the best one has two splits, and most others are longer.
+# The good trees by size: the best one has two splits, and most others have more.
 
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 sizes: dict[int, int] = {}

@@ -16,7 +16,7 @@ from solver.objective.exact_objective import objective
 
 # %%
 # Ours is *one rule*: the best single split, a classic of 1993. ``problem.grow`` makes a tree from
-# nested tuples: a feature and its branches, or -1 for a leaf.
+# nested tuples: a split is a feature and its children, and a leaf is -1.
 
 
 @treesweep.register
@@ -48,8 +48,8 @@ class OneRule(Solver):
 
 
 # %%
-# It can be called by its name. What a solver says of its tree is checked: a wrong count is an
-# error.
+# It can be called by its name. The errors, splits and objective that a solver reports are checked:
+# a wrong figure raises an error.
 
 names = ("monks-1", "monks-3", "balance-scale", "car")
 losses = {"one-rule": [], "cart": [], "branches": []}
@@ -73,5 +73,6 @@ axes.legend()
 plt.show()
 
 # %%
-# In a sweep the workers are other processes. There a package that is installed on each of them
-# names the class as an entry point of the group ``treesweep.solvers``.
+# In a sweep the workers are other processes. To use the class there, put it into a package that
+# declares it as an entry point of the group ``treesweep.solvers``. Install this package on the
+# driver's machine and on every worker.
