@@ -48,7 +48,8 @@ def inspect(data: str, as_json: bool, **given: Any) -> None:
     )
     click.echo(f"\nTarget: {found.target}")
     _show_problems(found)
-    click.echo(f"\nOn the command line:\n  {_command(data, found)}")
+    if not found.target_is_refused:
+        click.echo(f"\nOn the command line:\n  {_command(data, found)}")
 
 
 def _show_problems(found: Inspection) -> None:
@@ -56,7 +57,8 @@ def _show_problems(found: Inspection) -> None:
 
     problems = [column for column in found.columns if column.problem]
     if not problems:
-        click.echo("No problems.")
+        if not found.target_is_refused:
+            click.echo("No problems.")
         return
     click.echo(f"\n{count(len(problems), 'problem')}:")
     for column in problems:

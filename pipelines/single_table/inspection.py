@@ -47,6 +47,11 @@ class Inspection:
     notes: tuple[str, ...] = field(default=())
 
     @property
+    def target_is_refused(self) -> bool:
+        """Whether nothing can be learned from the target; ``target`` says why."""
+        return self.target.startswith("refused: ")
+
+    @property
     def wishes(self) -> dict[str, Any]:
         """The entries under ``columns`` that solve all problems, by column."""
         return {column.name: column.wish for column in self.columns if column.wish is not None}

@@ -43,7 +43,7 @@ def write_sweep(inspection: Inspection) -> str:
     fields = dict(sources_of(inspection))
     if "target" not in fields and inspection.reference.path is not None:
         raise InputError(f"{inspection.reference.path} needs a target", "name it with --target")
-    if inspection.target.startswith("refused: "):
+    if inspection.target_is_refused:
         raise InputError(inspection.target.removeprefix("refused: "))
     regression = inspection.reference.task == "regression"
     kinds = [column.reading.split()[0] for column in inspection.columns]

@@ -195,12 +195,16 @@ class Lease:
         """Why the claim is gone."""
         last = read_heartbeat(self.folder)
         others = [claim.name for claim in claims(self.folder)]
-        if last is not None and (last.pid, last.host) != (os.getpid(), socket.gethostname()):
-            others.append(last.name)
+        ours = os.getpid(), socket.gethostname()
         if others:
             return (
                 f"another treesweep ({others[0]}) has taken over {self.folder}, because nothing "
                 f"was heard of this one for {STALE:.0f} seconds"
+            )
+        if last is not None and (last.pid, last.host) != ours:
+            return (
+                f"another treesweep ({last.name}) has written {self.folder}: it has taken over and "
+                "ended, or its folder was put in the place of this one"
             )
         if not self.folder.names():
             return (

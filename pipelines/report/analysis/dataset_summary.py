@@ -22,6 +22,7 @@ from pipelines.report.analysis.final_trees import (
     FinalTrees,
     exact_lam,
     fold_rows,
+    leaves_of,
     load_table_of,
 )
 from pipelines.report.analysis.recommendations import Recommendation, leaves_words
@@ -186,7 +187,11 @@ def _sentence(own: Recommendation, baseline: str, final: FinalTree | str) -> str
     if isinstance(final, FinalTree):
         size = formatting.plural(final.tree.leaves, "leaf")
         within = within if final.status == Status.OPTIMAL.value else ""
-        return f"{right} ({baseline}), {size}, {final.proof}{within}."
+        said = f"{right} ({baseline}), {size}, {final.proof}{within}."
+        if final.tree.leaves > 1 or not formatting.is_number(tested):
+            return said
+        always = "the mean" if numbers else repr(str(next(iter(leaves_of(final.tree))).label))
+        return f"{said} This tree has no split: it always predicts {always}."
     runs, proven = int(point["runs"]), int(point["optimal"])
     proof = "nothing is proven" if point["heuristic"] == runs else (
         f"{formatting.share(proven, runs)} trees of folds proven optimal{within}"

@@ -165,3 +165,11 @@ def test_a_sweep_says_how_columns_are_read_that_nobody_described(tmp_path: Path)
     assert "customers: Column 'since' is read as dates, format %d/%m/%Y." in told
     # What the spec says itself is not repeated.
     assert not [line for line in told if "'income'" in line]
+
+
+def test_a_refused_target_gets_no_command(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("a,y\n1,p\n2,p\n3,p\n")
+    shown = run("inspect", tmp_path / "one.csv", "--target", "y").stdout
+    assert "Target: refused: target 'y' has the single class 'p'" in shown
+    assert "No problems" not in shown
+    assert "treesweep solve" not in shown

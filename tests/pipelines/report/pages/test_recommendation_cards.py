@@ -269,3 +269,13 @@ def test_a_search_that_a_limit_ended_is_not_said_to_be_repeated(tmp_path: Path, 
     card = cards_of(report, tmp_path / "report")
     assert (" leaves, proven optimal at" in card["sentence"]) == card["repeats"] == (nodes > 1)
     assert ("not proven optimal at λ = 0.02 (gap at most" in card["sentence"]) == (nodes == 1)
+
+
+def test_a_final_tree_without_a_split_is_said_to_guess(tmp_path: Path) -> None:
+    lines = [f"{i % 2},{'yes' if i % 2 or i % 3 else 'no'}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,class", *lines, ""]))
+    text = "name: own\ndatasets: [{path: t.csv, target: class}]\nencodings: [onehot]\n"
+    text += "lambdas: [0.9]\nsolvers: [branches]\nvalidation: {kind: kfold, folds: 3}\n"
+    without_dask.finish(tmp_path / "out", parse_spec(text, tmp_path))
+    card = cards_of(gather_report(tmp_path / "out"), tmp_path / "report")
+    assert card["sentence"].endswith(" This tree has no split: it always predicts 'yes'.")
