@@ -176,7 +176,7 @@ def _proof(found: LamPath, within: str) -> str:
     if found.status is Status.HEURISTIC:
         return f"{found.status}: nothing is proven"
     if found.status is Status.OPTIMAL:
-        better = f"optimal: at no λ has any tree{within} a smaller objective"
+        better = f"optimal: no tree{within} has a smaller objective at any λ"
         if found.tolerance:
             return f"{better}, up to {rounding_of(found.steps[-1].tree)}"
         return f"{better} (gap 0)"

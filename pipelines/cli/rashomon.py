@@ -55,7 +55,8 @@ class Wish(NamedTuple):
         parts += [f"with {self.root} at the root"] if self.root is not None else []
         if self.max_columns is not None:
             parts.append(f"of at most {count(self.max_columns, 'column')}")
-        parts += [f"that predicts {label} no less as {name} grows" for name, label in self.monotone]
+        for name, label in self.monotone:
+            parts.append(f"that never stops predicting {label} as {name} grows")
         return " and ".join(parts)
 
     def show(self, found: RashomonSet, tree: Tree | None) -> str:
@@ -119,7 +120,7 @@ class Wish(NamedTuple):
 )  # fmt: skip
 @click.option(
     "--monotone", multiple=True, nargs=2, metavar="NAME CLASS",
-    help="Show the best one whose prediction of this class never falls as the column grows.",
+    help="Show the best one that never stops predicting this class as the column grows.",
 )  # fmt: skip
 def rashomon(
     data: str,

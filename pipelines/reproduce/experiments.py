@@ -124,7 +124,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
         Experiment(
             "osdt-ablation",
-            "OSDT, Table 6.2: Algorithm 2 as printed on COMPAS, without one bound at a time",
+            "OSDT, Table 6.2: Algorithm 2 as printed, on COMPAS, leaving out one bound at a time",
             None,
             compare_counts,
         ),

@@ -54,7 +54,8 @@ def test_a_monotone_tree_is_shown() -> None:
     common = ["rashomon", "monks-1", "--lam", "0.05", "--within", "2", "--unit", "lam"]
     found = run(*common, "--monotone", "a5", 0).stdout
     assert (
-        "The best good tree that predicts 0 no less as a5 grows has the objective 0.3, 0" in found
+        "The best good tree that never stops predicting 0 as a5 grows has the objective 0.3, 0"
+        in found
     )
     assert "a5 = 1: 1 (108 rows)" in found
     falling = json.loads(run(*common, "--monotone", "a5", 1, "--root", "a5", "--json").stdout)

@@ -164,7 +164,7 @@ def test_light_rows_may_be_leaves_of_proper(mode: str, tmp_path: Path) -> None:
     assert re.search(r"objective +0\.1 = 1/10 \(0/6 wrong \+ λ 1/20 × 2 splits\)", shown)
     assert "optimal: no tree with splits ≤ 2 has a smaller objective (gap 0)" in shown
     shown = run("path", *how, "--max-splits", 2, "--min-leaf-size", 0, "--lam-min", "0.05").stdout
-    assert "at no λ has any tree with splits ≤ 2, leaf weight ≥ 0 a smaller objective" in shown
+    assert "no tree with splits ≤ 2, leaf weight ≥ 0 has a smaller objective at any λ" in shown
     assert [line.split()[4:6] for line in shown.splitlines()[4:5]] == [["2", "3"]]
     for command, lam in (("solve", "--lam"), ("path", "--lam-min")):
         line = refused(command, *how, lam, "0.05")
