@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.graph_engine import GraphEngine, shape_from
+from solver.branches.base_engine import GraphEngine, shape_from
+from solver.branches.bounds_from_other_lambdas import ARCHIVED, BYTES_A_NODE, Archive
 from solver.branches.kernels import ao_star, stack_frame
 from solver.branches.kernels.lp_dual_bounds import raise_duals
 from solver.branches.kernels.read_tree import new_reading, read_tree
@@ -32,7 +33,6 @@ from solver.branches.kernels.state import (
     new_stack,
 )
 from solver.branches.params import params_of
-from solver.branches.warm_start import ARCHIVED, BYTES_A_NODE, Archive
 from solver.engine.growable_arrays import (
     ROOM,
     bytes_added,

@@ -21,7 +21,7 @@ from sweep.filesystem import Folder
 from sweep.rows.metric_columns import squared_loss
 from sweep.spec import folds
 from sweep.store.store import stored_sweep
-from sweep.verify.node_counts import NodeTotals
+from sweep.verify.tree_node_totals import NodeTotals
 from sweep.worker.encode import encode
 
 _MOST_SCORES = 500_000

@@ -16,7 +16,7 @@ from solver.monitor import Monitor, Peers, Snapshot
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_at, of_part
-from sweep.spec.task_requests import asks_path, shown_lam
+from sweep.spec.requested_extras import asks_path, shown_lam
 from sweep.state_transfer.worker_side import STATE_FILES
 from sweep.store.search_state_format import State, TooLargeError, read_state, size_of, write_state
 from sweep.worker.exit_reasons import GUARDED

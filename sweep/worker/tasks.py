@@ -49,7 +49,7 @@ from sweep.rows.interrupted_paths import (
 from sweep.rows.metric_columns import held_out_quality
 from sweep.rows.path_columns import path_columns, path_disagreement
 from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
-from sweep.spec.task_requests import asked_rashomon, asks_path, asks_proof, own_options
+from sweep.spec.requested_extras import asked_rashomon, asks_path, asks_proof, own_options
 from sweep.worker.batch_iterator import BatchCells
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from pipelines.report.analysis.rankings import proof_times, rank
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.charts.performance_profile import profile_chart
+from pipelines.report.charts.proven_within_time import profile_chart
 from pipelines.report.charts.scaling import scaling_chart
 from pipelines.report.charts.solver_comparison import profile_and_anytime_chart, rank_chart
 from pipelines.report.charts.style import solver_colours

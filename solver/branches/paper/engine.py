@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from solver.branches.graph_engine import GraphEngine
+from solver.branches.base_engine import GraphEngine
 from solver.branches.paper import kernels
 from solver.branches.paper.bit_vectors import Layout, lay_out
 from solver.branches.paper.state import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver import Limits, get_solver
-from solver.branches.warm_start import Archive
+from solver.branches.bounds_from_other_lambdas import Archive
 from solver.engine.tree_constraints import INFINITE
 from solver.objective.exact_objective import CostScale
 from solver.verify.scorer import score

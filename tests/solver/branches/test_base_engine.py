@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import solver
+from solver.branches.base_engine import next_reading, shape_from
 from solver.branches.engine import ThresholdEngine
-from solver.branches.graph_engine import next_reading, shape_from
 from solver.engine import driver
 from solver.engine.driver import Search
 from solver.limits import Limits

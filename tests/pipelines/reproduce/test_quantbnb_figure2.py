@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pipelines.cli import treesweep
 from pipelines.report.charts.paper_figures import relative_loss_chart
 from pipelines.reproduce.experiments import EXPERIMENTS, Experiment
-from pipelines.reproduce.quantbnb_losses import compare_losses, relative_losses
+from pipelines.reproduce.quantbnb_figure2 import compare_losses, relative_losses
 
 
 def run(dataset: str, solver: str, depth: int, loss: float, status: str = "heuristic") -> dict:

@@ -12,7 +12,7 @@ import pytest
 from solver import Problem, solve
 from solver.limits import Limits
 from solver.trees.tree import Tree
-from sweep.verify.node_counts import NodeTotals
+from sweep.verify.tree_node_totals import NodeTotals
 
 
 def table(seed: int) -> pd.DataFrame:
