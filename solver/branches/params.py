@@ -22,8 +22,7 @@ _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in stat
 OPTIONS: Mapping[str, Option] = {
     "slack": Option(
         4.0,
-        "how much worse than the second best split the current one may become before the search "
-        "leaves it, in multiples of λ; a number ≥ 0",
+        "by how many λ the current split may become worse than the second best; a number ≥ 0",
         kind=(int, float),
         minimum=0,
     ),
@@ -42,8 +41,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "child_order": Option(
         "lowest-bound",
-        "which child is searched first: the one with the least lower bound, the smallest gap, or "
-        "(paper) the least weight classified correctly",
+        "the first child: of least lower bound, smallest gap, or (paper) fewest correct rows",
         _CHILD_ORDERS,
     ),
     "duplicates": Option(

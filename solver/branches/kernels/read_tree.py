@@ -23,6 +23,8 @@ class Reading(NamedTuple):
 
     rows: Ints  # (rows,) those of a part lie together
     spare: Ints  # (rows,)
+    codes: Ints  # (rows,) of the feature that divides a part
+    ends: Ints  # (max arity + 1,) of the rows of each code
     parts: Ints  # (columns + 2, PART) still to be read
     curves: Ints  # (max arity, budgets) costs of the children of a split, the last child first
     features: Ints
@@ -39,6 +41,8 @@ def new_reading(table: Table, params: Params, size: int) -> Reading:
     return Reading(
         rows=np.arange(n_rows, dtype=ints),
         spare=np.zeros(n_rows, ints),
+        codes=np.zeros(n_rows, ints),
+        ends=np.zeros(params.max_arity + 1, ints),
         parts=np.zeros((columns + 2, PART), ints),
         curves=np.zeros((params.max_arity, params.budgets), ints),
         features=np.zeros(size, ints),
@@ -60,24 +64,32 @@ def divide(s: Space, r: Reading, top: int, feature: int) -> None:
     """Sort the rows of the part at ``top`` by their codes; put its children there, the last one
     first, with their rows and their costs as leaves."""
     begin, end = r.parts[top, BEGIN], r.parts[top, END]
-    at, arity = begin, s.table.values[feature + 1] - s.table.values[feature]
+    arity = s.table.values[feature + 1] - s.table.values[feature]
+    for code in range(arity + 1):
+        r.ends[code] = 0
+    for i in range(begin, end):
+        r.codes[i] = code_of(s.table, r.rows[i], feature)
+        r.ends[r.codes[i] + 1] += 1
+    r.ends[0] = begin
+    for code in range(arity):
+        r.ends[code + 1] += r.ends[code]
+    for i in range(begin, end):  # afterwards each code has the end of its rows
+        r.spare[r.ends[r.codes[i]]] = r.rows[i]
+        r.ends[r.codes[i]] += 1
     for code in range(arity):
         part, total, most = top + arity - 1 - code, 0, 0
-        r.parts[part, BEGIN] = at
+        r.parts[part, BEGIN] = begin if code == 0 else r.ends[code - 1]
+        r.parts[part, END] = r.ends[code]
         for k in range(len(s.scratch.counts)):
             s.scratch.counts[k] = 0
-        for i in range(begin, end):
-            row = r.rows[i]
-            if code_of(s.table, row, feature) == code:
-                r.spare[at] = row
-                at += 1
-                total += s.table.weights[row]
-                s.scratch.counts[s.table.labels[row]] += s.table.weights[row]
+        for i in range(r.parts[part, BEGIN], r.parts[part, END]):
+            row = r.spare[i]
+            r.rows[i] = row
+            total += s.table.weights[row]
+            s.scratch.counts[s.table.labels[row]] += s.table.weights[row]
         for k in range(len(s.scratch.counts)):
             most = max(most, s.scratch.counts[k])
-        r.parts[part, END], r.parts[part, LEAF] = at, (total - most) * s.params.error
-    for i in range(begin, end):
-        r.rows[i] = r.spare[i]
+        r.parts[part, LEAF] = (total - most) * s.params.error
 
 
 @helper

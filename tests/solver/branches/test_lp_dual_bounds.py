@@ -52,7 +52,7 @@ def largest_excess(engine: ThresholdEngine) -> int:
     for tests in itertools.product((0, 1, None), repeat=len(live)):
         rows, counts = 0, np.zeros(engine.n_classes, np.int64)
         for row, dual in duals.items():
-            codes = engine.codes[engine.sources[row], live]
+            codes = engine.problem.codes[table.sources[row], live]
             if all(test in (None, code) for test, code in zip(tests, codes, strict=True)):
                 rows += dual
                 counts[table.labels[row]] += table.weights[row]
