@@ -210,7 +210,7 @@ class Solver(ABC):
         Raises
         ------
         UnsupportedError
-            If the solver cannot do this problem.
+            If the solver cannot solve this kind of problem.
         InputError
             If λ is negative, or the solver cannot continue from this state, or from any.
         ClaimError

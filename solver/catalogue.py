@@ -137,7 +137,7 @@ def _wrongly_declared(solver: type[Solver]) -> str | None:
 
 
 SOLVERS = Catalogue()
-"""The solvers by name: ours, others' with an adapter of ours, and those of installed packages.
+"""The solvers by name: ours, adapters to solvers of others, and solvers of installed packages.
 
 Examples
 --------
@@ -168,7 +168,7 @@ def register(solver: type[Solver]) -> type[Solver]:
     Raises
     ------
     InputError
-        If it is no solver, declares too little, or another one has its name.
+        If it is not a solver, lacks a declaration, or has the name of another solver.
 
     Examples
     --------
@@ -245,8 +245,9 @@ def solve(
     lam : str, int, float or Fraction
         λ, the price of a split, see :func:`solver.objective.exact_objective.as_lambda`.
     solver : str
-        Name in the catalogue. ``auto`` is ``branches``, and ``quantbnb`` for numbers as they are
-        and for regression; its trees have depth 2 unless a limit says otherwise.
+        Name in the catalogue. ``auto`` is ``quantbnb`` for regression and for the encoding
+        ``continuous``, otherwise ``branches``. Trees of ``quantbnb`` have depth 2 unless a limit
+        says otherwise.
     limits : Limits, optional
         Limits on the search and on the tree.
     initial_tree : Tree, optional
@@ -272,7 +273,7 @@ def solve(
     InputError
         If λ, an option, a limit or the state is wrong.
     UnsupportedError
-        If the solver cannot do this problem.
+        If the solver cannot solve this kind of problem.
 
     Examples
     --------
@@ -317,11 +318,12 @@ def regularization_path(
     lam_min : str, int, float or Fraction
         The smallest λ, see :func:`solver.objective.exact_objective.as_lambda`.
     solver : str
-        Name in the catalogue. ``auto`` is ``branches``, and ``quantbnb`` for numbers as they are
-        and for regression; its trees have depth 2 unless a limit says otherwise.
+        Name in the catalogue. ``auto`` is ``quantbnb`` for regression and for the encoding
+        ``continuous``, otherwise ``branches``. Trees of ``quantbnb`` have depth 2 unless a limit
+        says otherwise.
     limits : Limits, optional
-        Seconds are those of the whole path; nodes and bytes hold for each solve, limits on the
-        tree for every tree of the path.
+        Seconds are those of the whole path. Nodes and bytes hold for each solve. Limits on the tree
+        hold for every tree of the path.
     monitor : Monitor, optional
         Follows and stops the search.
     state : mapping of str to array, optional

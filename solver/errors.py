@@ -43,7 +43,7 @@ class StateError(InputError):
 
 
 class UnsupportedError(InputError):
-    """A solver or an encoding cannot do this, e.g. CART a multiway split.
+    """A solver or an encoding cannot do this, e.g. CART makes no multiway splits.
 
     Examples
     --------

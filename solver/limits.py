@@ -43,9 +43,9 @@ class Limits:
     splits : int
         Splits of the tree.
     min_leaf_size : int, float or Fraction
-        Smallest weight of a leaf, in the unit of the given weights. A float stands for its
-        shortest decimal. Children of a multiway split without rows are allowed, and so is the tree
-        without a split, however light its table is.
+        Smallest weight of a leaf, in the unit of the given weights. A float stands for its shortest
+        decimal. Two cases are always allowed: a child of a multiway split that has no rows, and the
+        tree without a split.
 
     Raises
     ------

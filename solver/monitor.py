@@ -21,11 +21,11 @@ class Snapshot:
     seconds : float
         Of this call of ``solve`` only.
     iterations, nodes : int
-        Of the whole search, also before the state that it continues from.
+        Of the whole search, including the part before the state that it resumed from.
     state : callable, optional
         Returns the search's state, which ``solve`` takes as its argument ``state``. Read its arrays
-        inside the callback: the search goes on to change them. Only those of the last snapshot can
-        also be read after ``solve`` has returned.
+        inside the callback, because the search changes them afterwards. Only the arrays of the last
+        snapshot can also be read after ``solve`` has returned.
     lam : Fraction, optional
         On a λ-path: the λ of the current search, to which tree, objective and bound belong.
         Everything else, including the state, is then that of the whole path.

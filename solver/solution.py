@@ -100,10 +100,10 @@ class Solution(RichDisplay):
     peak_bytes : int
         Memory of the search's own arrays.
     trace : tuple of TracePoint
-        When incumbent or bound changed.
+        The changes of the objective and of the lower bound, with their times.
     tolerance : Fraction
-        Objectives that differ by at most this count as equal. Above 0 only where floats of
-        regression or weights with too many digits were rounded.
+        Objectives that differ by at most this count as equal. It is above 0 only if numbers were
+        rounded: the floats of a regression, or weights with too many digits.
     extra : dict
         Further results of the solver by name: JSON data without NaN and infinity.
 

@@ -91,7 +91,8 @@ def _command(data: str, found: Inspection) -> str:
 def init(data: str, **given: Any) -> None:
     """Print a complete sweep of one table, with comments, to be saved as sweep.yaml.
 
-    Columns that cannot be read as they are get the entry that 'treesweep inspect' names.
+    If a column cannot be read as it is, the sweep has the entry for it that 'treesweep inspect'
+    suggests.
     """
     from pipelines.single_table.inspection import inspect_table
     from pipelines.single_table.sweep_template import write_sweep

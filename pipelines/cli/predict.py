@@ -41,8 +41,8 @@ def predict(
 ) -> None:
     """Predict the rows of a table with a stored tree, as CSV.
 
-    TREE.json is what 'treesweep solve --save' or '--json' wrote. DATA is a table as for 'solve';
-    if it has the target, the accuracy goes to stderr, or R² and RMSE.
+    TREE.json is what 'treesweep solve --save' or '--json' wrote. DATA is a table as for 'solve'; if
+    it has the target column, the accuracy (in regression R² and RMSE) is written to stderr.
     """
     import pandas as pd
 

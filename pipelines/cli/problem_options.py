@@ -81,7 +81,7 @@ _OPTIONS = (
     ),
     click.option(
         "--solver", default=AUTO, show_default=True, metavar="NAME",
-        help="auto: branches, or quantbnb for regression and the encoding continuous.",
+        help="auto: quantbnb for regression or the encoding continuous, otherwise branches.",
     ),
     click.option(
         "--time-limit", type=float, metavar="SECONDS", default=TIME_LIMIT, show_default=True,

@@ -138,8 +138,9 @@ def rashomon(
 ) -> ExitCode:
     """Count all trees that are nearly as good as the best one, and the features that they use.
 
-    This is the Rashomon set. Trees are counted exactly, without making them one by one, by their
-    errors and splits. If a limit ends the search, the set has all trees of a smaller tolerance.
+    This is the Rashomon set. The command counts the trees exactly, for each number of errors and
+    splits, without building each tree. If a limit ends the search, the set is complete for a
+    smaller tolerance.
 
     DATA is as for 'treesweep solve'.
     """

@@ -27,7 +27,7 @@ _FOLDER = click.Path(path_type=Path)
 @click.option("--data", type=_FOLDER, metavar="DIR", help="Folder of the tables and figures.")
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), metavar="N",
-    help="Limit of each run [the file's].",
+    help="Time limit of each run [as in the file].",
 )  # fmt: skip
 @click.option("--out", metavar="DIR", help="Folder of the results [results/NAME].")
 @click.option(
@@ -36,7 +36,7 @@ _FOLDER = click.Path(path_type=Path)
 )  # fmt: skip
 @click.option(
     "--cluster", type=_FOLDER, metavar="cluster.yaml",
-    help="Where to run; by default one worker a core of this machine.",
+    help="Where to run; by default one worker for each core here.",
 )  # fmt: skip
 def reproduce(
     name: str | None,
@@ -50,7 +50,7 @@ def reproduce(
 ) -> int:
     """Run an experiment of a paper, and compare what is found with what was printed.
 
-    Run it again to go on: what is answered is not run again.
+    Run the command again to continue: it runs only tasks without a result.
     """
     from pipelines.progress.display import describe_outcome, make_display
     from pipelines.report.charts.paper_figures import PAPER_FIGURES

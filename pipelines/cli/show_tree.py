@@ -20,19 +20,19 @@ _DOTS = 150
 @click.argument("tree", type=click.Path(path_type=Path, dir_okay=False), metavar="TREE.json")
 @click.option(
     "--format", "form", type=click.Choice([*_SUFFIXES.values()]),
-    help="text, unless the suffix of --out says another one.",
+    help="Default: the format that the suffix of --out names, or text.",
 )  # fmt: skip
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Write here instead of to stdout.",
 )  # fmt: skip
-@click.option("--merge", is_flag=True, help="Show leaves of a split with the same class as one.")
+@click.option("--merge", is_flag=True, help="Join leaves of a split that have the same class.")
 def show(tree: Path, form: str | None, out: Path | None, merge: bool) -> None:
     """Show a stored tree as text, as a picture, or as a program that predicts without treesweep.
 
     TREE.json is what 'treesweep solve --save', 'treesweep path --save' or '--json' wrote.
 
-    python is a function that needs the standard library only, sql a CASE expression.
+    The format python is a function that needs only the standard library; sql is a CASE expression.
     """
     from pipelines.single_table.predict import check_writable, load_tree, write_text
     from solver.errors import InputError

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--state", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Go on from this file if it is there; write the search to it if it ends without a proof.",
+    help="Continue from this file if it exists; save the search to it if there is no proof yet.",
 )  # fmt: skip
 def solve(
     data: str,

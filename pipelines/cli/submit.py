@@ -25,7 +25,7 @@ _STOP_SECONDS = 120.0
 @click.option("--out", metavar="DIR", help="Folder of the results [results/NAME].")
 @click.option(
     "--cluster", type=_FOLDER, metavar="cluster.yaml",
-    help="Where to run; by default one worker a core of this machine.",
+    help="Where to run; by default one worker for each core here.",
 )  # fmt: skip
 @click.option(
     "--on-cluster", is_flag=True,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(path_type=Path)
 _cluster = click.option(
     "--cluster", type=_FOLDER, metavar="cluster.yaml",
-    help="Where to run; by default one worker a core of this machine.",
+    help="Where to run; by default one worker for each core here.",
 )  # fmt: skip
 
 
@@ -153,7 +153,8 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns.
 
-    Claims of external solvers that our proven results refute are listed; they are no faults.
+    It also lists claims of external solvers that proven results contradict; these do not count as
+    errors.
 
     Exit code 1 says that something is wrong, or that planned tasks have failed or have no row.
     """
@@ -201,7 +202,7 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
 @click.option(
     "--watch",
     is_flag=True,
-    help="Write it anew while the sweep runs, and a page live.html about what runs now.",
+    help="Update the report while the sweep runs; live.html shows the running tasks.",
 )
 @click.option(
     "--every", type=click.FloatRange(1), default=30.0, show_default=True, metavar="SECONDS",
@@ -248,7 +249,7 @@ def report(
     help="Where to write.",
 )  # fmt: skip
 def compare(folders: tuple[str, ...], out: Path) -> None:
-    """Write one report of two or more sweeps, as if one sweep had had all their tasks."""
+    """Write one report of two or more sweeps, with the tasks of all of them."""
     from pipelines.report.compare_sweeps import gather_comparison
     from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import write_report_data

@@ -79,7 +79,7 @@ def write_report(
         A CSV of published results to compare with, see
         :func:`pipelines.reproduce.compare_published.reproduce`.
     single_file : bool
-        Whether to write also one page that needs no other file, to be mailed.
+        Whether to write also a single page that contains everything, e.g. to send by mail.
 
     Raises
     ------

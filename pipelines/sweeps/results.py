@@ -48,13 +48,13 @@ class Best:
     verdict: str  #: one sentence: how good it is on unseen rows, and what is proven
     reasons: tuple[str, ...]
     encoding: str | None = None
-    """The encoding, with those options that distinguish it; None if nothing can be recommended."""
+    """The encoding, with options if several differ only in them; None without a recommendation."""
     solver: str | None = None
     lam: str | None = None  #: a λ or an interval; None if training results alone cannot choose it
     test_accuracy: float | None = None  #: mean over folds, on held-out rows; or None
     test_rmse: float | None = None  #: the same for regression
     tree: Tree | None = None  #: the final tree, grown on all rows
-    status: str | None = None  #: of the search that found this tree
+    status: str | None = None  #: status of the search that found the tree
     command: str | None = None  #: a command that grows the tree again; or None
     why: str = ""  #: the reason, if there is no tree
 
@@ -174,7 +174,7 @@ class SweepResults:
         return Tree.from_json(row["tree"])
 
     def rashomon_set(self, key: str) -> RashomonSet:
-        """All good trees of a task that was asked for them by ``rashomon``.
+        """All good trees of a task whose solver entry has ``rashomon``.
 
         The dataset is read again.
 
@@ -186,8 +186,8 @@ class SweepResults:
         Raises
         ------
         InputError
-            If no task or several have such a key, it has no such set, or the set's file or the
-            dataset is not there any more as it was.
+            If no task or several have such a key, if the task has no such set, or if the set's file
+            or the dataset is missing or has changed.
         """
         row = self._row_of(key, USED)
         if not isinstance(row["rashomon"], str):
@@ -221,8 +221,8 @@ class SweepResults:
         Parameters
         ----------
         dataset, encoding, solver : str, optional
-            Names as :meth:`best` gives them, with options if the sweep has several sets of them.
-            Leave out what the sweep has only one of.
+            Names as :meth:`best` gives them, with options if the sweep has several sets of them. A
+            name is not needed if the sweep has only one.
         fold, repeat : int, optional
             The number of the fold and of the repetition, from 0.
 
@@ -300,7 +300,7 @@ def read_results(
     columns : sequence of str, optional
         The columns of ``frame``; all by default.
     every_run : bool
-        Whether ``frame`` has all stored rows, also those that another one has replaced.
+        Whether ``frame`` has every stored row, and not only the row that answers each task.
     outcome : Outcome, optional
         How the run that wrote them ended.
 

@@ -34,9 +34,9 @@ def run_sweep(
 ) -> SweepResults:
     """Run all tasks of a sweep that have no result in its folder yet.
 
-    The first Ctrl-C lets running searches stop and keeps what they have; the second one ends the
-    process at once. Both leave a folder that :func:`resume_sweep` goes on with. A program, unlike
-    a notebook, calls it under ``if __name__ == "__main__":``.
+    The first Ctrl-C stops the running searches and keeps what they have found; the second one ends
+    the process at once. Both leave a folder that :func:`resume_sweep` goes on with. A program,
+    unlike a notebook, calls it under ``if __name__ == "__main__":``.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def run_sweep(
     Returns
     -------
     SweepResults
-        With how the run ended as ``outcome``.
+        Its ``outcome`` says how the run ended.
 
     Raises
     ------

@@ -50,7 +50,7 @@ class Cart(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "criterion": Option(
             "gini",
-            "impurity that splits minimise; of regression the squared error",
+            "what splits minimise in classification: an impurity (in regression the squared error)",
             ("gini", "entropy"),
         ),
         "seed": Option(

@@ -28,11 +28,11 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "memo": Option(
         "rows",
-        "when two branches are one: if their rows are equal, or if their literals are equal",
+        "which branches share one entry of the memo: those with equal rows, or with equal literals",
         ("rows", "literals"),
     ),
     "pairs": Option(True, "bounds from class counts of all pairs of features", _YES_NO),
-    "support": Option(True, "drop splits that cannot save their price", _YES_NO),
+    "support": Option(True, "drop splits that cannot correct enough errors to pay λ", _YES_NO),
     "class_counts": Option(
         True, "bounds from the number of classes that a tree of s splits can predict", _YES_NO
     ),
@@ -45,7 +45,9 @@ OPTIONS: Mapping[str, Option] = {
         _CHILD_ORDERS,
     ),
     "duplicates": Option(
-        True, "keep one of the features that split a branch's rows in the same way", _YES_NO
+        True,
+        "keep only one of several features that split a branch's rows in the same way",
+        _YES_NO,
     ),
     "equivalent_points": Option(
         True, "bounds from errors on rows that no feature distinguishes", _YES_NO

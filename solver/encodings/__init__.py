@@ -74,7 +74,7 @@ ENCODINGS: dict[str, Encoding] = {
         ),
         Encoding(
             "thresholds",
-            "every cut of a number, which loses nothing; categories as in onehot",
+            "a feature for every cut of a number; categories as in onehot",
             "binary",
             indicators,
             all_cuts,
@@ -181,7 +181,8 @@ def fit_encoder(
         :func:`solver.features.column_inference.infer_columns`; or the result of
         :func:`fit_columns`.
     weights : WholeWeights, optional
-        Positive weight of every row; ``quantiles`` and ``mdlp`` count it as that many rows.
+        Positive weight of every row; for ``quantiles`` and ``mdlp`` a row of weight 2 counts as two
+        rows.
     **options
         Options of the encoding.
 

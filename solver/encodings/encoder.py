@@ -116,7 +116,8 @@ class Encoder:
     options : dict
         All its options with their values.
     tests : tuple
-        One for each feature. Features that keep numbers have a scale in place of a test.
+        One for each feature. A feature that keeps numbers has a ``Scale`` instead: all thresholds
+        of its column.
     columns : dict
         How each raw column is read, in the order of the table.
     without_feature : tuple of str
@@ -177,7 +178,7 @@ class Encoder:
         return codes
 
     def without_numbers_unknown(self, frame: pd.DataFrame) -> Encoder:
-        """The same for another table; of columns with unseen numbers it knows only the order."""
+        """A copy for another table. Of a column with unseen numbers it knows only the order."""
         frame = text_names(frame)
         tests = tuple(
             replace(test, values=None)

@@ -100,14 +100,16 @@ class SparseTree(BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels of any kind; for a regressor numbers, also of shape (n_samples, n_outputs).
         sample_weight : array-like of shape (n_samples,), optional
-            A weight counts as its shortest decimal. Weights with too many digits for 64-bit costs
-            are rounded; ``solution_.tolerance`` then says how much better another tree might be.
+            A float is read as its shortest decimal, e.g. 0.1. Weights with too many digits for
+            64-bit costs are rounded; ``solution_.tolerance`` then says how much better another tree
+            might be.
 
         Raises
         ------
         ValueError
-            If parameters or data cannot be used, rounding the weights would change an objective
-            by more than 10⁻⁶, or they have too many digits for ``min_leaf_size``.
+            If parameters or data cannot be used. Weights cannot be used if rounding them would
+            change an objective by more than 10⁻⁶, or if they have too many digits for
+            ``min_leaf_size``.
 
         Warns
         -----
@@ -223,11 +225,11 @@ class SparseTree(BaseEstimator):
         Returns
         -------
         Bunch
-            One entry a tree, from ``lam_min`` up: ``lams`` (the λ from which it is the best, exact
-            Fractions), ``losses`` (training loss, Fractions), ``splits``, ``trees`` and ``proven``
-            (whether no tree is better up to the next λ). The last tree is a leaf. ``status`` is
-            ``optimal`` if all are proven, else the limit that ended the search; ``path`` is the
-            :class:`solver.Path`, with lower bounds at every λ.
+            These have one entry for each tree, from ``lam_min`` up: ``lams`` (the smallest λ
+            at which the tree is the best, exact Fractions), ``losses`` (training loss, Fractions),
+            ``splits``, ``trees`` and ``proven`` (whether no tree is better up to the next λ). The
+            last tree is a leaf. ``status`` is ``optimal`` if all are proven, else the limit that
+            ended the search; ``path`` is the :class:`solver.Path`, with lower bounds at every λ.
 
         Raises
         ------

@@ -17,13 +17,13 @@ class BranchesClassifier(SparseTreeClassifier):
     Parameters
     ----------
     lam : float, str or Fraction, default=0.01
-        λ, the price of a split. A split must correct more than this share of the training weight.
-        λ is an exact fraction; a float stands for its shortest decimal.
+        λ, the price of a split. A larger tree is better only if each added split lowers the loss by
+        more than λ on average. λ is an exact fraction; a float stands for its shortest decimal.
     encoding : str, default="auto"
         What turns columns into tests, a name in :data:`solver.ENCODINGS`. ``auto`` tests
         one category at a time. If numbers and dates have at most 150 cuts in all, every cut is
-        a test (``thresholds``), so none is lost. Otherwise they are cut into eight bins of
-        about equal weight (``quantiles`` with k=8), because each cut makes the search longer.
+        a test (``thresholds``). Otherwise numbers and dates are cut into eight bins of about
+        equal weight (``quantiles`` with k=8), because more cuts make the search longer.
         ``categorical`` splits on all values of a column at once.
     encoding_options : dict, optional
         Options of the encoding, e.g. ``{"k": 4}``.
@@ -43,15 +43,16 @@ class BranchesClassifier(SparseTreeClassifier):
     memory_limit : int, default=1073741824
         Bytes of the search's arrays; None for no limit.
     node_limit : int, optional
-        Most branches that the search may hold. This and the memory limit end the search at the
-        same tree on every machine.
+        Most branches that the search may hold. A search that this or the memory limit ends gives
+        the same tree on every machine.
     lam_min : float, str or Fraction, optional
         Also find all trees that are optimal for some λ ≥ ``lam_min``, see ``lam_path_``. The time
         limit is then that of the whole path; the other limits hold for each of its solves.
     class_weight : dict or "balanced", optional
-        The weight of each label, 1 if it has none; the weight of a row is multiplied by that of its
-        label. ``balanced`` gives every class the same total weight: rows / (classes × rows of the
-        class), as in scikit-learn, as an exact fraction.
+        The weight of each label; 1 for a label that is not named. The weight of a row is multiplied
+        by the weight of its label. ``balanced`` gives every class the same total weight, as in
+        scikit-learn. The weight of a label is then the exact fraction rows / (classes × rows of the
+        class).
     verbose : bool, default=False
         Show each better objective on stderr, or a bar in a notebook.
 

@@ -51,8 +51,9 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
         return self.tree_.predict_proba(self._read(X, reset=False))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """The accuracy: the share of the weight of rows whose label is predicted. Labels of every
-        kind that ``fit`` takes are compared; one that is no class is wrong.
+        """The accuracy: the share of the weight of rows whose label is predicted. ``y`` may have
+        labels of every kind that ``fit`` takes. A row with a label that is not in ``classes_``
+        counts as wrong.
 
         Parameters
         ----------

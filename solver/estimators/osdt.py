@@ -18,7 +18,7 @@ class OSDTClassifier(SparseTreeClassifier):
     """The classification tree of least training loss + λ·splits, by OSDT.
 
     It proves the same optimum as :class:`treesweep.BranchesClassifier` by another algorithm, mostly
-    more slowly. Use it to check the other, and to study the search.
+    more slowly. Use it to check the results of BRANCHES, and to study the search of OSDT.
 
     Parameters
     ----------
@@ -31,15 +31,16 @@ class OSDTClassifier(SparseTreeClassifier):
         Which tree of the queue is split next: ``curiosity``, ``lower_bound``, ``objective``,
         ``entropy``, ``gini``, ``breadth_first`` or ``depth_first``.
     init : {"none", "cart"}, default="none"
-        Whether the search starts from the tree without a split or from CART's tree. It is the
-        solver's option ``warm_start``; in scikit-learn that name means continuing an earlier fit.
+        Whether the search starts from the tree without a split or from CART's tree. The solver
+        calls this option ``warm_start``. In scikit-learn that name means to continue an earlier
+        fit.
     bounds : dict, optional
         Switches of bounds, e.g. ``{"lookahead": False, "similar_support": True}``; their names are
         in :data:`solver.osdt.engine.BOUNDS`. All but ``similar_support`` are on. They change the
         time, not the optimum.
     node_limit : int, optional
-        Most trees that the search may hold. This and the memory limit end the search at the same
-        tree on every machine.
+        Most trees that the search may hold. A search that this or the memory limit ends gives the
+        same tree on every machine.
 
     Attributes
     ----------
@@ -47,8 +48,8 @@ class OSDTClassifier(SparseTreeClassifier):
     lam_path_, objective_exact_, lower_bound_exact_, feature_importances_
         As those of :class:`treesweep.BranchesClassifier`.
     solution_ : Solution
-        The whole result. ``extra`` counts evaluated trees, what each bound pruned, and the queue,
-        see :class:`solver.osdt.Osdt`.
+        The whole result. ``extra`` has the number of evaluated trees, how often each bound pruned,
+        and the length of the queue, see :class:`solver.osdt.Osdt`.
 
     See Also
     --------

@@ -28,13 +28,14 @@ class ProperTreeClassifier(SparseTreeClassifier):
         As those of :class:`treesweep.BranchesClassifier`. At λ = 0 only ``max_splits`` and
         ``max_depth`` limit the tree.
     rules : {"axis", "hyperplane", "polynomial", "mixed"}, default="axis"
-        What a split may be. ``mixed`` takes the simplest of the three at every split.
+        What a split may be. ``mixed``: any of the three; if several separate the rows in the same
+        way, the simplest.
     degree : int, default=2
         Degree of the surfaces of ``polynomial`` and ``mixed``.
     max_splits : int, default=2
-        Most splits of the tree. There are about n^G ways to separate n rows: G is 1 for cuts, D
-        for hyperplanes in D columns and C(D + degree, D) − 1 for surfaces. Each further split
-        multiplies the time by that. So use few rows and columns except with ``axis``.
+        Most splits of the tree. There are about n^G ways to separate n rows: G is 1 for cuts, D for
+        hyperplanes in D columns and C(D + degree, D) − 1 for surfaces. Each further split
+        multiplies the time by about n^G. So use few rows and columns except with ``axis``.
     mode : {"search", "paper"}, default="search"
         The search, or the published algorithm, for comparison on small tables.
     encoding : str, default="continuous"
@@ -44,8 +45,8 @@ class ProperTreeClassifier(SparseTreeClassifier):
     memory_limit : int, default=1073741824
         Bytes of the search's arrays; None for half of the machine's memory.
     node_limit : int, optional
-        Most rules that the search may evaluate. This and the memory limit end the search at the
-        same tree on every machine.
+        Most rules that the search may evaluate. A search that this or the memory limit ends gives
+        the same tree on every machine.
 
     Attributes
     ----------

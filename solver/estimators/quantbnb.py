@@ -42,8 +42,8 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
     memory_limit : int, default=1073741824
         Bytes of the search's arrays; None for half of the machine's memory.
     node_limit : int, optional
-        Most thresholds that the search may evaluate. This and the memory limit end the search at
-        the same tree on every machine.
+        Most thresholds that the search may evaluate. A search that this or the memory limit ends
+        gives the same tree on every machine.
 
     Attributes
     ----------

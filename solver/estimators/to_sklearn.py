@@ -44,9 +44,9 @@ def to_sklearn(
     Raises
     ------
     InputError
-        If a test is no cut of a number: categories that are more than 0 and 1 (False and True),
-        dates, several columns; if a column is not in ``feature_names``, or scikit-learn's trees
-        have changed.
+        If a test is not a cut of one number: a test of categories other than 0 and 1 (False and
+        True), of a date, or of several columns. Also if a column is not in ``feature_names``, or if
+        scikit-learn has changed the format of its trees.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class BinOct(MixedIntegerSolver):
     """
 
     name: ClassVar[str] = "binoct"
-    summary: ClassVar[str] = "BinOCT, a mixed-integer program (HiGHS); claims without proof"
+    summary: ClassVar[str] = "BinOCT, a mixed-integer program (HiGHS); its claims are unproven"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary"}),
         limits=frozenset({"depth"}),

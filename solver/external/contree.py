@@ -29,7 +29,9 @@ class Contree(ExternalSolver):
     package: ClassVar[str] = "pycontree"
     module: ClassVar[str] = "pycontree"
     version: ClassVar[str] = version_of("pycontree")
-    summary: ClassVar[str] = "ConTree, the authors' program (C++), on numbers; claims without proof"
+    summary: ClassVar[str] = (
+        "ConTree, the authors' C++ program, on numbers; its claims are unproven"
+    )
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"continuous"}),
         limits=frozenset({"depth"}),

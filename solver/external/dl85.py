@@ -26,7 +26,7 @@ class Dl85(ExternalSolver):
     package: ClassVar[str] = "pydl8.5"
     module: ClassVar[str] = "pydl85"
     version: ClassVar[str] = version_of("pydl8.5")
-    summary: ClassVar[str] = "DL8.5, the authors' program (C++), without λ; claims without proof"
+    summary: ClassVar[str] = "DL8.5, the authors' C++ program, without λ; its claims are unproven"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary"}),
         limits=frozenset({"depth", "min_leaf_size"}),

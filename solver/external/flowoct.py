@@ -72,7 +72,7 @@ class FlowOct(MixedIntegerSolver):
     """
 
     name: ClassVar[str] = "flowoct"
-    summary: ClassVar[str] = "FlowOCT, a mixed-integer program (HiGHS); claims without proof"
+    summary: ClassVar[str] = "FlowOCT, a mixed-integer program (HiGHS); its claims are unproven"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary"}),
         limits=frozenset({"depth", "splits"}),

@@ -24,7 +24,7 @@ class Gosdt(ExternalSolver):
     package: ClassVar[str] = "gosdt"
     module: ClassVar[str] = "gosdt"
     version: ClassVar[str] = version_of("gosdt")
-    summary: ClassVar[str] = "GOSDT, the authors' program (C++); claims without proof"
+    summary: ClassVar[str] = "GOSDT, the authors' C++ program; its claims are unproven"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary"}), limits=frozenset({"depth"}), proves=False
     )

@@ -95,7 +95,7 @@ class Oct(MixedIntegerSolver):
     """
 
     name: ClassVar[str] = "oct"
-    summary: ClassVar[str] = "OCT, a mixed-integer program (HiGHS); claims without proof"
+    summary: ClassVar[str] = "OCT, a mixed-integer program (HiGHS); its claims are unproven"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "continuous"}),
         limits=frozenset({"depth", "splits", "min_leaf_size"}),

@@ -71,7 +71,7 @@ class PyTreesDl85(_PyTrees):
 
     name: ClassVar[str] = "pytrees-dl85"
     classifier: ClassVar[str] = "DL85Classifier"
-    summary: ClassVar[str] = "DL8.5 in Rust (pytrees), without λ; claims without proof"
+    summary: ClassVar[str] = "DL8.5 in Rust (pytrees), without λ; its claims are unproven"
     capabilities: ClassVar[Capabilities] = _capabilities("binary")
 
 
@@ -81,7 +81,7 @@ class PyTreesContree(_PyTrees):
     name: ClassVar[str] = "pytrees-contree"
     classifier: ClassVar[str] = "ConTreeClassifier"
     ordered: ClassVar[bool] = True
-    summary: ClassVar[str] = "ConTree in Rust (pytrees), without λ; claims without proof"
+    summary: ClassVar[str] = "ConTree in Rust (pytrees), without λ; its claims are unproven"
     capabilities: ClassVar[Capabilities] = _capabilities("continuous")
 
 

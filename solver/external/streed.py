@@ -41,7 +41,7 @@ class Streed(ExternalSolver):
     package: ClassVar[str] = "pystreed"
     module: ClassVar[str] = "pystreed"
     version: ClassVar[str] = version_of("pystreed")
-    summary: ClassVar[str] = "STreeD, the authors' program (C++), depth ≤ 20; claims without proof"
+    summary: ClassVar[str] = "STreeD, the authors' C++ program, depth ≤ 20; its claims are unproven"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary"}),
         limits=frozenset({"depth", "splits", "min_leaf_size"}),
@@ -52,7 +52,9 @@ class Streed(ExternalSolver):
 
     options: ClassVar[Mapping[str, Option]] = {
         "told": Option(
-            False, "give it the depth of an optimal tree, which a user does not know", kind=bool
+            False,
+            "set its depth limit to the depth of an optimal tree, to compare times",
+            kind=bool,
         )
     }
 

@@ -75,7 +75,7 @@ class Osdt(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "mode": Option(
             "full",
-            "full: split one leaf of a tree at a time; paper: Algorithm 2 as printed, all at once",
+            "full: a step splits one leaf; paper: Algorithm 2, a step splits all chosen leaves",
             ("full", "paper"),
         ),
         "policy": Option("curiosity", "which tree of the queue to split next", POLICIES),
@@ -84,11 +84,11 @@ class Osdt(Solver):
             True, "prune trees by their lower bounds (Theorem 1); without it all trees are searched"
         ),
         "lookahead": _bound(
-            True, "each leaf that is to be split adds the price of a split (Lemma 2)"
+            True, "count one more split for each leaf that is still to be split (Lemma 2)"
         ),
         "support": _bound(True, "do not split leaves with few errors (Theorem 3)"),
         "incremental_accuracy": _bound(
-            True, "after a split that gains too little, another one must follow (Theorem 4)"
+            True, "if a split gains too little, one of its leaves must be split again (Theorem 4)"
         ),
         "accuracy": _bound(
             True, "make no leaf in which too little is classified correctly (Theorem 5)"
@@ -112,7 +112,7 @@ class Osdt(Solver):
         ),
         "two_steps": _bound(
             True,
-            "a leaf that was split in one tree gives a bound in all trees (not in the thesis)",
+            "use the bound of a leaf from one tree in all trees that have it (not in the thesis)",
             mode="full",
         ),
     }

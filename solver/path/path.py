@@ -68,8 +68,9 @@ class Path(RichDisplay):
         What was proven, from the smallest λ on.
     status : Status
         ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; otherwise
-        what ended the search. It is also ``stopped`` if a breakpoint has too many digits for the
-        search's integers, and searches next to it do not decide which tree is best there.
+        what ended the search. It is also ``stopped`` if a breakpoint cannot be decided: its λ has
+        too many digits for the integers of the search, and searches at λ next to it do not show
+        which tree is best there.
     seconds : float
         Search time of all solves, without compilation.
     solves : int
@@ -78,7 +79,8 @@ class Path(RichDisplay):
         Objectives that differ by at most this count as equal, see
         :attr:`solver.problem.problem.Problem.tolerance`.
     rounding : Fraction
-        How much rounding the weights may have changed an objective. Bounds are lowered by it.
+        The largest change of an objective that rounding the weights may have caused. Lower bounds
+        are reduced by it.
     cut_by : Status, optional
         The limit that ended a solve, although the path may be proven: under a larger limit it might
         have found another one of several equally good trees. None if no limit did.
@@ -132,7 +134,7 @@ class Path(RichDisplay):
         return tuple(step.tree for step in self.steps)
 
     def step_at(self, lam: Any) -> Step:
-        """The best step at a λ, the one of fewer splits at a breakpoint; ValueError below
+        """The best step at a λ; at a breakpoint the one of fewer splits. Raises ValueError below
         ``lam_min``."""
         lam = as_lambda(lam)
         if lam < self.lam_min:

@@ -93,10 +93,10 @@ class Problem:
     weight_scale : Fraction
         Factor that made the given weights whole; ``counts`` are in this unit.
     weighted : bool
-        Whether ``counts`` are weights: not every row counts as 1.
+        Whether rows have weights other than 1. Then ``counts`` are not numbers of rows.
     weight_error : Fraction
-        By how much the loss of a tree may have changed because weights were rounded; 0 if they are
-        exact. In regression it is in units of the squared range of the targets.
+        The largest change of the loss of a tree that rounding the weights may have caused; 0 if
+        weights are exact. In regression this is a share of the squared range of the targets.
     values : array of float64, shape (rows, outputs), or None
         Targets of regression.
     outputs : tuple of str
@@ -162,9 +162,9 @@ class Problem:
         task : {"classification", "regression"}
             Whether to predict labels, or numbers with the least squared error.
         encoding : str
-            Name of an encoding, see :data:`solver.encodings.ENCODINGS`. ``auto`` cuts numbers
-            everywhere, or at their quantiles where that would be too many features; it leaves them
-            as they are for regression, which ``quantbnb`` solves. See
+            Name of an encoding, see :data:`solver.encodings.ENCODINGS`. In classification ``auto``
+            makes a feature of every cut of a number, or cuts only at quantiles if there would be
+            too many features. In regression it leaves numbers as they are, for ``quantbnb``. See
             :func:`solver.encodings.auto_encoding.choose_encoding`.
         weights : array-like, optional
             Weight of every row. Rows of weight 0 are left out.
@@ -265,7 +265,7 @@ class Problem:
             The label of each target code: different texts, numbers or booleans. By default the
             code.
         ordered : bool
-            Without tests: the codes are numbers, to be cut.
+            Whether the codes are numbers that the solver cuts. Only without ``tests``.
 
         Raises
         ------
@@ -367,7 +367,7 @@ class Problem:
 
     @cached_property
     def tolerance(self) -> Fraction:
-        """Objectives that differ by no more are taken for equal; 0 for classification, unless
+        """Objectives that differ by at most this count as equal; 0 for classification, unless
         weights were rounded."""
         return self.float_tolerance + 2 * self.rounding
 
@@ -394,7 +394,7 @@ class Problem:
         Raises
         ------
         InputError
-            If it changed losses by more than half a millionth.
+            If rounding would change losses by more than 5·10⁻⁷.
         """
         most = len(self.codes) - 1 if max_splits is None else min(len(self.codes) - 1, max_splits)
         if self.values is not None or CostScale.fit(lam, self.total_weight, self.leaf_errors, most):
@@ -429,7 +429,8 @@ class Problem:
     def branch_codes(self, test: int | NodeTest) -> NDArray[np.int32]:
         """The branch that each row takes at a test, an array of shape (rows,).
 
-        It need not be a feature: it may read several numbers, or be that of a dropped duplicate.
+        The test need not belong to a feature: it may read several numbers, or belong to a dropped
+        duplicate.
         """
         if isinstance(test, SurfaceTest):
             return test.branches(*(self.numbers(column) for column in test.columns))
@@ -447,7 +448,7 @@ class Problem:
         Raises
         ------
         InputError
-            If the column is constant or has no numbers, lacks some, or is not encoded as
+            If the column is constant, has no numbers, has missing numbers, or is not encoded as
             ``continuous``.
         """
         for axis in self.axes:
@@ -456,8 +457,8 @@ class Problem:
         raise InputError(f"the problem does not know the numbers of column {column!r}")
 
     def cut_number(self, feature: int, code: int) -> int:
-        """The position in ``tests`` of what sends codes up to ``code`` of a feature into branch 0;
-        a feature that is not ordered has its own test only."""
+        """The position in ``tests`` of a cut: the test that sends the codes of a feature up to
+        ``code`` to branch 0. A feature that is not ordered has only one test."""
         return self.tests.first[feature] + code if isinstance(self.tests, CutTests) else feature
 
     def locate_cut(self, number: int) -> tuple[int, int]:
@@ -471,7 +472,7 @@ class Problem:
 
     @property
     def n_classes(self) -> int:
-        """Number of labels, those without a row included; 0 for regression."""
+        """Number of labels, including labels without a row; 0 for regression."""
         return len(self.classes)
 
     @cached_property

@@ -56,7 +56,8 @@ def rashomon_set(
     problem : Problem
         Of classification, with binary or categorical features.
     lam_min : str, int, float or Fraction
-        λ, the price of a split.
+        λ, the price of a split. The result has the good trees at this λ;
+        :meth:`solver.rashomon.rashomon_set.RashomonSet.at` gives those at larger λ.
     within : str, int, float or Fraction
         How much worse than the optimum a good tree may be.
     unit : {"relative", "objective", "lam"}
@@ -68,8 +69,8 @@ def rashomon_set(
     monitor : Monitor, optional
         Stops the search, and receives its progress (without a state).
     optimum : Solution, optional
-        An optimal tree at this λ and under these limits, if it is known; else it is searched for.
-        Its seconds count towards the limit.
+        The optimal solution at this λ and under these limits, if you have it; otherwise it is
+        searched for. Its ``seconds`` count towards the limit of seconds in both cases.
     anytime : bool
         What happens at a limit of seconds, bytes or nodes. By default it is an error. With
         ``anytime`` smaller tolerances are searched first: 0, then an eighth, a quarter and half of

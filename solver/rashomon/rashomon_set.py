@@ -94,9 +94,9 @@ class Question(NamedTuple):
 class RashomonSet:
     """All trees whose objective at a λ is within a tolerance of the optimum.
 
-    Trees are counted by their tests. No split of them leaves all its rows in one child. A leaf
-    predicts a majority class and counts once, however its classes tie. Features that separate the
-    rows alike count as different ones.
+    Two trees differ if their tests differ. No split of a good tree leaves all its rows in one
+    child. A leaf predicts a majority class; if classes tie, the tree still counts once. Features
+    that separate the rows in the same way count as different features.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class RashomonSet:
         Of the search, without compilation.
     status : Status
         ``optimal``, or the limit that ended a search before all good trees were found. The set then
-        holds all trees within ``within``, which is less than ``asked``.
+        holds all trees for ``within``, a smaller tolerance than ``asked``.
     asked : Fraction
         The tolerance that was asked for.
 
@@ -162,17 +162,18 @@ class RashomonSet:
         seconds: float,
         most_splits: int | None = None,
     ) -> RashomonSet:
-        """The set whose :attr:`graph` was stored, and the limit on the splits of its trees.
+        """Restore a set from its stored :attr:`graph`.
 
-        Raises InputError if it is no graph of this problem.
+        ``most_splits`` is the limit on the splits of its trees. Raises InputError if the graph does
+        not belong to this problem.
         """
         counts = counted_trees(problem, question, optimum, stored, most_splits, lambda: None)
         return cls(problem, question, optimum, counts, seconds, Monitor())
 
     @property
     def complete(self) -> bool:
-        """Whether all good trees that were asked for are there; else :attr:`n_trees` is the number
-        of those that are certain."""
+        """Whether the set has all good trees that were asked for. If not, it has all trees of a
+        smaller tolerance, and :attr:`n_trees` is their number."""
         return self.within == self.asked
 
     @property
@@ -198,7 +199,7 @@ class RashomonSet:
 
     @cached_property
     def histogram(self) -> tuple[Cell, ...]:
-        """How many good trees have which errors and splits, the best first."""
+        """The number of good trees for each pair of errors and splits, the best pair first."""
         return tuple(Cell(*pair, trees) for pair, trees in self._by_size(self._counts).items())
 
     def _by_size(self, counts: ExactCounts) -> dict[tuple[int, int], int]:
@@ -249,7 +250,7 @@ class RashomonSet:
         """The good trees one after the other, the best first.
 
         If several features separate all rows in the same way, trees use the first one that is
-        allowed. Only monotone trees use each of them.
+        allowed. With ``monotone`` there are trees with each of these features.
 
         Parameters
         ----------
@@ -258,26 +259,26 @@ class RashomonSet:
         root : str, optional
             The column or feature that each tree asks first.
         monotone : mapping, optional
-            For a column the label of a class: its prediction never falls as the column grows. See
-            the notes.
+            Maps a column to the label of a class. As the column grows, the prediction may change to
+            this class, but not from this class to another one. See the notes.
         order : {"objective", "splits", "errors"}
-            Which trees are first: the best, the smallest or the most accurate ones. Those that are
-            equal in it are ordered by their objectives.
+            Which trees come first: the best, the smallest or the most accurate ones. Ties are
+            ordered by the objective.
 
         Raises
         ------
         InputError
-            If a name is unknown; for monotone trees also if two million pairs of subtrees do not
-            decide whether there is another one.
+            If a name is unknown. For monotone trees also if the search gives up: it has tried two
+            million pairs of subtrees and found no further tree.
         UnsupportedError
             If a column of ``monotone`` has no order.
 
         Notes
         -----
-        For a monotone tree two rows are compared if they differ in the column only, and if each of
-        their values is one that training rows have, or lies between the same thresholds as one. If
-        the tree predicts the class for the row with the smaller value, it does so for the other
-        row. A missing value is smaller than all others.
+        Two rows are compared if they differ only in the column. Each of their two
+        values must occur in the training rows, or lie between the same two thresholds as a value
+        that does. If a monotone tree predicts the class for the row with the smaller value, it also
+        predicts it for the other row. A missing value is smaller than all others.
         """
         if order not in ORDERS:
             raise InputError(f"order = {order!r} is none of {', '.join(ORDERS)}")
@@ -309,7 +310,7 @@ class RashomonSet:
     def sample(self, n: int, seed: int = 0) -> list[Tree]:
         """Good trees drawn at random, each equally likely, with replacement.
 
-        Raises InputError if ``n`` is no number of trees, or ``seed`` no whole number.
+        Raises InputError if ``n`` or ``seed`` is not a whole number, or ``n`` is negative.
         """
         if not _is_count(n) or not isinstance(seed, (int, np.integer)):
             raise InputError(f"n = {n!r} and seed = {seed!r} must be whole numbers, n 0 or more")
@@ -372,7 +373,7 @@ class RashomonSet:
     def feature_shares(
         self, by: Literal["feature", "column"] = "feature", lam: Any = None
     ) -> pd.DataFrame:
-        """How many good trees use each feature, have it at the root, and what it costs without.
+        """How many good trees use each feature or begin with it, and the best objective without it.
 
         Parameters
         ----------

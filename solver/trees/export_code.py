@@ -138,9 +138,9 @@ def export_python(tree: TreeSource, *, name: str = "predict") -> str:
 
     The function takes a row as a dict from column names to values, and predicts what
     :meth:`Tree.predict` does, also for missing values (None, NaN) and categories that training has
-    not seen. Values have the types that its docstring names; text is not read as numbers. A float
-    of 32 bits must come as its shortest decimal, 0.1 and not 0.10000000149, as the tree reads it.
-    Dates are read to the microsecond.
+    not seen. Values have the types that its docstring names; text is not read as numbers. Give a
+    float of 32 bits as its shortest decimal, as the tree reads it: 0.1 and not 0.10000000149. Dates
+    are read to the microsecond.
 
     Parameters
     ----------
@@ -316,9 +316,9 @@ def export_sql(tree: TreeSource, *, indent: str = "") -> str:
     """The tree as one ``CASE`` expression of standard SQL, for ``SELECT … FROM table``.
 
     Missing values are NULL. Columns have the type that the tree was trained on: numbers, text,
-    booleans, and dates as timestamps or as text ``YYYY-MM-DD hh:mm:ss``. A database may decide
-    otherwise if it compares text without regard to case or numbers with less than 64 bits, or
-    where a sum of several columns overflows.
+    booleans, and dates as timestamps or as text ``YYYY-MM-DD hh:mm:ss``. A database may predict
+    otherwise in three cases: if it ignores case when it compares text, if it compares numbers with
+    fewer than 64 bits, or if a sum of several columns overflows.
 
     Parameters
     ----------

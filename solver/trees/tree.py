@@ -79,7 +79,7 @@ class Tree(RichDisplay):
     classes : tuple
         Labels, in the order of the class counts; none in regression.
     columns : dict
-        How each raw column of the tree is brought into canonical form.
+        How the values of each raw column of the tree are read.
     target : str
         Name of the target column.
     outputs : tuple of str
@@ -88,8 +88,8 @@ class Tree(RichDisplay):
         Factor that made the given weights whole; None if nodes count rows. It does not matter for
         the equality of trees.
     weight_error : Fraction
-        By how much the share of a node in the total weight may differ from that in the given
-        weights; 0 where no weight was rounded.
+        The largest change of a node's share of the total weight that rounding the weights may have
+        caused; 0 if no weight was rounded.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Tree(RichDisplay):
 
     @property
     def leaves(self) -> int:
-        """Number of end nodes, empty ones of multiway splits included."""
+        """Number of end nodes, including empty ones of multiway splits."""
         return sum(node.is_leaf for node in self.nodes)
 
     @property
@@ -137,12 +137,12 @@ class Tree(RichDisplay):
 
     @property
     def errors(self) -> int | Fraction:
-        """Training weight that the tree misclassifies, by its own counts; its squared error."""
+        """Misclassified training weight by the tree's counts; in regression squared error."""
         return sum(node.errors for node in self.nodes if node.is_leaf)
 
     @property
     def texts(self) -> dict[str, set[str]]:
-        """The texts that the tree knows, of each column that it reads and of its targets."""
+        """The known texts of each column that the tree reads, and of its targets."""
         found = {name: set(spec.texts) for name, spec in self.columns.items()}
         found |= {name: set() for name in self.outputs}
         found.setdefault(self.target, set()).update(c for c in self.classes if isinstance(c, str))
@@ -186,7 +186,7 @@ class Tree(RichDisplay):
         return ends
 
     def predict(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """The label of every raw row, or its numbers; errors as :meth:`apply`.
+        """The label (in regression the numbers) of every raw row; raises as :meth:`apply`.
 
         Regression gives float64, of shape (rows,) for one output, else (rows, outputs).
         """
@@ -298,7 +298,7 @@ class Tree(RichDisplay):
 
     @classmethod
     def from_json(cls, text: str) -> Tree:
-        """Read a tree from JSON; errors as :meth:`from_dict`."""
+        """Read a tree from JSON; raises as :meth:`from_dict`."""
         try:
             data = json.loads(text)
         except TypeError:

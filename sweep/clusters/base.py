@@ -26,7 +26,7 @@ class Cluster(FromPython, ABC):
 
     kind: str  #: the kind of the cluster
     worker_timeout: float = Field(default=300.0, gt=0)
-    """Seconds without any worker after which the sweep gives up."""
+    """The sweep gives up if it has no worker for this many seconds."""
     dask: dict[str, Any] = Field(default_factory=dict)  #: settings of Dask, under Dask's own names
 
     is_here: ClassVar[bool] = False
@@ -34,7 +34,7 @@ class Cluster(FromPython, ABC):
 
     @property
     def most_workers(self) -> int:
-        """How many workers there may be, if they come and go with the work; else 0."""
+        """The most workers, if their number adapts to the work; otherwise 0."""
         return 0
 
     @abstractmethod

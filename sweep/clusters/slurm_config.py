@@ -82,7 +82,7 @@ class Slurm(Cluster):
     walltime: str  #: of a job, in SLURM's format: ``HH:MM:SS`` or ``D-HH:MM:SS``
     margin: float | None = Field(default=None, ge=1)
     """Workers stop and checkpoint their searches this many seconds before the wall time. By default
-    a tenth of the wall time, but from 30 s to 5 minutes."""
+    a tenth of the wall time, but at least 30 seconds and at most 5 minutes."""
     queue: Word | None = None  #: the partition
     account: Word | None = None  #: the account that pays for the jobs
     options: dict[str, Any] = Field(default_factory=dict)  #: other options of ``sbatch``

@@ -25,7 +25,7 @@ class Host(FromPython):
     host: HostName  #: its name or address, or an alias in ~/.ssh/config
     port: int | None = Field(default=None, ge=1, le=65535)  #: port of its SSH server
     username: Word | None = None  #: user who logs in
-    python: PythonPath | None = None  #: path of the Python there that has treesweep
+    python: PythonPath | None = None  #: path of a Python with treesweep on this host
     workers: int | None = Field(default=None, ge=1, le=4096)  #: number of worker processes
     listen: HostName | None = None  #: the address that its workers listen on
 
@@ -64,7 +64,7 @@ class Ssh(Cluster):
     memory_limit: Memory = None  #: memory of each worker, e.g. 4GiB; by default an equal share
     local_directory: SafePath | None = None  #: folder for temporary files of workers
     connect_timeout: float = Field(default=15.0, gt=0)  #: seconds to wait for SSH
-    start_timeout: float = Field(default=120.0, gt=0)  #: seconds to wait for the programs
+    start_timeout: float = Field(default=120.0, gt=0)  #: seconds to wait for scheduler and workers
 
     @field_validator("hosts", mode="before")
     @classmethod

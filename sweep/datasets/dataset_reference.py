@@ -49,18 +49,19 @@ class DatasetRef(BaseModel):
         A built-in dataset, ``openml:61``, ``openml:iris``, ``openml:iris@2``; or the name of the
         table at ``path`` (by default the file's name without its suffix).
     path : Path, optional
-        A file. A relative path starts at the current directory, in a sweep at its file.
+        A file. In a sweep's file, a relative path starts at the folder of that file; otherwise at
+        the current directory.
     target : str or list of str, optional
         The target column. A file needs one. Regression may have several.
     task : {"classification", "regression"}
         Whether the target is a label or a number.
     test : mapping, optional
-        One column and its value on test rows, e.g. ``{split: test}``, for validation ``given``.
-        The column is not used as a feature.
+        For the validation ``given``: a column, and the value that it has on test rows, e.g.
+        ``{split: test}``. The column is not used as a feature.
     columns : dict
         How columns are read: ``category``, ``number``, ``date``, ``drop``, or a mapping with
-        ``kind``, ``missing`` and how text writes numbers (``decimal``, ``thousands``, ``unit``) or
-        dates (``format``).
+        ``kind``, ``missing`` and the format of numbers in text (``decimal``, ``thousands``,
+        ``unit``) or of dates (``format``).
     separator : str, optional
         The delimiter of a text file; by default the one that its first lines have.
     charset : str
@@ -68,7 +69,7 @@ class DatasetRef(BaseModel):
     sheet : str, optional
         The sheet of an Excel file; needed if it has several.
     source : str, optional
-        A built-in dataset or one of OpenML, if ``name`` is another name for it.
+        A built-in dataset or one of OpenML. Give it if ``name`` is a name of your own.
     features : list of str, optional
         The columns to use as features, in this order; by default all.
     first : int, optional

@@ -62,7 +62,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "lam_label",
         pa.string(),
-        "λ as written in the sweep's file, e.g. 0.01 or 2/n; 0.1 = 2/n if both are this λ",
+        "λ as written in the sweep's file, e.g. 0.01 or 2/n; both, as 0.1 = 2/n, if they are equal",
     ),
     Column("solver", pa.string(), "name of the solver"),
     Column("solver_version", pa.string(), "its version"),
@@ -72,7 +72,9 @@ COLUMNS: tuple[Column, ...] = (
         "its options with defaults, and `lam`, `proof`, `rashomon` if asked for: JSON, sorted",
     ),
     Column("fold", pa.int32(), "number of the fold from 0; null without validation"),
-    Column("repeat", pa.int32(), "number of the repetition; null for the first without validation"),
+    Column(
+        "repeat", pa.int32(), "number of the repetition; without validation, the first one is null"
+    ),
     Column("validation", pa.string(), "how rows were held out: JSON, `null` without validation"),
     Column("seed", pa.int64(), "seed of the validation; null without validation"),
     Column("limits", pa.string(), "the limits that were set (seconds, bytes, …): JSON, sorted"),
@@ -128,7 +130,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("extra", pa.string(), "further results of the solver: JSON, sorted; null if none"),
     Column("task", pa.string(), "classification or regression"),
     Column("loss", pa.float64(), "misclassified share, or mean squared error, on training rows"),
-    Column("tolerance", pa.float64(), "objectives of regression are equal within it; else 0"),
+    Column("tolerance", pa.float64(), "objectives that differ by at most this count as equal"),
     Column("train_r2", pa.float64(), "regression: share of the variance that is explained"),
     Column("train_rmse", pa.float64(), "regression: root mean squared error, in the target's unit"),
     Column("test_r2", pa.float64(), "the same on test rows; null if they all have the same target"),

@@ -39,7 +39,7 @@ class KFold(Strict):
 
     kind: Literal["kfold"]
     folds: int = Field(default=5, ge=2, le=1000)  #: parts of the rows
-    repeats: int = Field(default=1, ge=1, le=1000)  #: new partitions of the rows
+    repeats: int = Field(default=1, ge=1, le=1000)  #: number of times the rows are partitioned anew
     stratify: bool = False  #: keep the shares of the classes in each part
     seed: int | None = Field(default=None, ge=0, lt=2**32)  #: by default the sweep's
 

@@ -156,7 +156,8 @@ def _even_ratios(first: Fraction, last: Fraction, part: Fraction, digits: int) -
 class PerRow(Strict):
     """λ = k/n for each k, where n is the number of training rows."""
 
-    ks: list[Any] = Field(alias="per-row", min_length=1)  #: each k gives λ = k/n
+    ks: list[Any] = Field(alias="per-row", min_length=1)
+    """each k gives λ = k/n for n training rows"""
 
     @field_validator("ks", mode="before")
     @classmethod

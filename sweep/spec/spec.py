@@ -122,7 +122,8 @@ class SolverEntry(Strict):
 
     solver: str  #: its name, or auto
     options: dict[str, list[Scalar]] = Field(default_factory=dict)  #: its options, and limits
-    ablate: list[str] = Field(default_factory=list)  #: switches to flip one at a time; or all
+    ablate: list[str] = Field(default_factory=list)
+    """Switches to flip, one at a time. ``all`` stands for all switches that are on by default."""
     lam: str | None = None  #: path: the exact λ-path instead of a tree for each λ
     proof: bool = False  #: store a certificate with each row
     rashomon: RashomonEntry | None = None  #: find all good trees of each task
@@ -307,7 +308,7 @@ def problem_below(part: str, error: Any) -> Any:
 class LimitsEntry(Strict):
     """``{seconds: 300, memory: 4GiB, depth: 5}``: limits of each run and of its tree."""
 
-    seconds: float | None = None  #: search time, with that of interrupted attempts
+    seconds: float | None = None  #: search time, including interrupted attempts
     memory: int | None = None  #: bytes of the search's arrays, also as 512MiB or 4GiB
     nodes: int | None = None  #: branches in the search's memo
     depth: int | None = None  #: splits on the longest path of the tree

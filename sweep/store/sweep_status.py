@@ -57,9 +57,9 @@ class SweepStatus:
     state_bytes: int  #: size of the stored states
     statuses: dict[str, int]  #: number of tasks by the status of their row
     uncertified: int  #: answered tasks whose certificate, or its file, is missing
-    cut_short: int  #: answered tasks that have good trees for a smaller tolerance only
+    cut_short: int  #: answered tasks with good trees for a smaller tolerance than asked
     worst_gap: float | None  #: largest gap of all tasks (of a λ-path: at any λ)
-    seconds: float  #: search time of all tasks, with unfinished searches
+    seconds: float  #: search time of all tasks, including unfinished searches
     rate: float | None  #: tasks per second, if a driver is running
     eta: float | None  #: estimated seconds to the end, if a driver is running
     workers: int
