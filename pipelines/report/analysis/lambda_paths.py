@@ -107,6 +107,12 @@ def make_paths(results: Results) -> list[LambdaPath]:
     return found
 
 
+def least_objectives(paths: Sequence[LambdaPath]) -> pd.Series[float]:
+    """The least objective of an encoding at each λ, whatever the solvers' limits on trees."""
+    points = pd.concat([path.grid.assign(encoding=path.encoding) for path in paths])
+    return points.groupby(["encoding", "lam_key"])["objective"].min()
+
+
 def _cells(points: Points) -> list[tuple[str, str, str]]:
     first = points.table.iloc[points.cells[:-1]][["dataset", "encoding", "solver"]]
     return [*first.itertuples(index=False, name=None)]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipelines.report.analysis.lambda_paths import LambdaPath, complete
+from pipelines.report.analysis.lambda_paths import LambdaPath, complete, least_objectives
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.rankings import above_least, encoding_facts
 from pipelines.report.data import formatting
@@ -102,7 +102,8 @@ def _by_training(
     fact = encoding_facts(comparison).get(dataset)
     if fact is not None:
         reasons.append(f"The smallest objective is that of {fact['encoding']} {fact['where']}.")
-    taken = min(paths, key=lambda path: _standing(path, comparison, fact))
+    least = least_objectives(paths)
+    taken = min(paths, key=lambda path: _standing(path, least, comparison, fact))
     steady = _steadiest(taken)
     if steady is not None:
         return _by_steps(dataset, taken, steady, reasons)
@@ -140,8 +141,10 @@ def _by_steps(dataset: str, path: LambdaPath, tree: PathTree, reasons: list[str]
     key = str(start)
     point = path.point(key)
     best = "proven best" if tree.proven else "the best known"
+    limits = point["tree_limits"]
+    among = f" among trees within the limits ({limits})" if limits else ""
     why = (
-        f"It is {best} for every λ from {formatting.interval(start, end)}, a factor of "
+        f"It is {best}{among} for every λ from {formatting.interval(start, end)}, a factor of "
         f"{formatting.factor(end / start)}: {_which_step(path, start, end)}. "
         f"{train_sentence(point)}, with {leaves_words(point)}."
     )
@@ -191,14 +194,21 @@ def _gains(path: LambdaPath, tree: PathTree, start: Fraction, end: Fraction) -> 
 
 
 def _standing(
-    path: LambdaPath, comparison: pd.DataFrame, fact: dict[str, Any] | None
+    path: LambdaPath,
+    least: pd.Series[float],
+    comparison: pd.DataFrame,
+    fact: dict[str, Any] | None,
 ) -> tuple[float, ...]:
-    """The order of paths: best encoding, distance to the best, proofs, exactness, rank, time."""
+    """The order of paths: best encoding, distance to the best of all limits and of the same limits,
+    proofs, exactness, rank, time."""
+    points = path.grid.set_index("lam_key")["objective"]
+    behind = float((points - least[path.encoding]).mean())
     own = comparison[
         (comparison["encoding"] == path.encoding) & (comparison["solver"] == path.solver)
     ]
     return (
         fact is not None and path.encoding != fact["encoding"],
+        behind if math.isfinite(behind) else math.inf,
         float(own["excess"].mean()),
         -float(own["optimal"].sum()),
         not path.exact_paths,

@@ -14,10 +14,11 @@ from pipelines.report import output_folder, write_report
 from pipelines.report.analysis import report_data as report
 from pipelines.report.data.results import label_results
 from pipelines.report.pages import dataset_section
-from pipelines.report.write import gather, write_report_data
+from pipelines.report.write import gather, gather_report, write_report_data
 from solver.errors import InputError
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
+from tests.helpers import without_dask
 from tests.helpers.report_rows import (
     as_frame,
     as_plan,
@@ -341,3 +342,16 @@ def test_a_folder_that_is_no_store_or_cannot_be_written_is_one_clear_line(tmp_pa
     report = gather(label_results(as_frame([]), None))
     with pytest.raises(InputError, match="cannot make the folder"):
         write_report_data(report, file)
+
+
+def test_a_tree_within_limits_is_not_taken_where_another_limit_has_a_better_one(
+    tmp_path: Path,
+) -> None:
+    text = "name: own\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.01]\n"
+    path = "{solver: branches, lam: path, options: {depth: [1, null]}}"
+    for solver in (path, "{solver: branches, options: {depth: [1, null]}}"):
+        out = tmp_path / str(len(solver))
+        without_dask.finish(out, parse_spec(f"{text}solvers: [{solver}]\n", tmp_path))
+        (own,) = gather_report(out).recommendations
+        assert own.path is not None
+        assert own.path.solver == "branches (depth=none)"

@@ -100,3 +100,19 @@ def test_the_command_says_it_in_a_line(tmp_path: Any, monkeypatch: pytest.Monkey
 def test_what_a_solver_declares_is_checked(declared: dict[str, Any], words: str) -> None:
     with pytest.raises(solver.InputError, match=words):
         solver.register(type("Wrong", (Exhaustive,), declared))
+
+
+@pytest.mark.parametrize("name", ["branches", "osdt", "quantbnb", "proper"])
+def test_a_limit_within_the_tolerance_of_rounded_weights_is_no_lie(name: str) -> None:
+    frame = pd.DataFrame({
+        "a": [2.5, 0, 2.5, 2.5, 2, 2.5, 1, 4.5, 1, 2],
+        "b": [0.5, 0.5, 1, 2, 3, 4, 2, 2, 3, 2.5],
+        "y": [*"1000111221"],
+    })  # fmt: skip
+    weights = [1e-9, 1e9, 1e-9, 1, 1e9, 1e9, 1e-9, 1, 1, 1e-9]
+    encoding = "continuous" if name in ("quantbnb", "proper") else "thresholds"
+    problem = Problem.from_table(frame, "y", encoding, weights=weights)
+    splits = None if name == "quantbnb" else 3
+    for nodes in range(12):
+        found = solver.solve(problem, 0, name, Limits(depth=2, splits=splits, nodes=nodes))
+        assert found.objective - found.lower_bound >= 0
