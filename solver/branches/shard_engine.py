@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from solver.branches.base_engine import shape_from
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.exchange import NO_ROWS, absorb, gather
@@ -251,7 +252,7 @@ class ShardEngine(ThresholdEngine):
         features = [f for f in self._own if root is None or f <= root]
         if root is not None and self._own and root < self._own[0]:
             features = []
-        preorder, frame, node, todo = list[tuple[int, int]](), 0, 0, list[_Child]()
+        preorder, frame, node, todo = list[int](), 0, 0, list[_Child]()
         while True:
             feature = -1
             for feature in features:
@@ -263,10 +264,10 @@ class ShardEngine(ThresholdEngine):
                 self._settled = frame == 0
                 return
             children = self._costs_of(frame, node, feature, rows)
-            preorder.append((feature, len(children)))
+            preorder.append(feature)
             todo += reversed(children)
             while todo and self._leaf_cost(todo[-1].rows) == todo[-1].cost:
-                preorder.append((-1, 0))
+                preorder.append(-1)
                 todo.pop()
             if not todo:
                 break
@@ -277,7 +278,7 @@ class ShardEngine(ThresholdEngine):
             node = int(self.stack.child_node[child.frame, child.value])
             count = int(self.stack.head[frame, stack_frame.N_CANDIDATES])
             features = self.stack.candidates[frame, :count].tolist()
-        self._settled, self._first = True, _shape_of(preorder)
+        self._settled, self._first = True, shape_from(preorder, self.arities)
 
     def _look_for(self, frame: int, feature: int, goal: int) -> Iterator[None]:
         """Search until there is a tree of a cost that begins with the feature, or none."""
@@ -336,15 +337,3 @@ class ShardEngine(ThresholdEngine):
         if self.given is not None and self.given[0] < self.memo.node_upper[0, 0]:
             return self.given[1]
         return super().shape()
-
-
-def _shape_of(preorder: Sequence[tuple[int, int]]) -> Shape:
-    """A tree from its features and their numbers of children, in preorder."""
-    made: list[Shape] = []
-    for feature, arity in reversed(preorder):
-        if feature < 0:
-            made.append(-1)
-        else:
-            children = tuple(reversed(made[len(made) - arity :]))
-            made[len(made) - arity :] = [(feature, children)]
-    return made[0]

@@ -112,21 +112,7 @@ def rashomon_set(
             smaller = question._replace(within=question.within * share)
             kept = smaller, _graph(search, smaller, price)
         search.expand(question.most(best.objective) + price.above)
-        if limits.splits is None:
-            counts = ExactCounts(
-                search.space, search.graph, copies(problem), search.check_limits, limits.bytes
-            )
-        else:
-            graph = _small_graph(search, question)
-            counts = counted_trees(
-                problem,
-                question,
-                best.objective,
-                graph,
-                limits.splits,
-                search.check_limits,
-                limits.bytes,
-            )
+        counts = _count(search, question, limits)
     except LimitError as error:
         if kept is None:
             raise
@@ -136,6 +122,15 @@ def rashomon_set(
         found.status, found.asked = error.status, question.within
         return found
     return RashomonSet(problem, question, best.objective, counts, search.seconds, monitor)
+
+
+def _count(search: Search, question: Question, limits: Limits) -> ExactCounts:
+    """The trees of an expanded graph that keep the limit on splits."""
+    problem, check = search.problem, search.check_limits
+    if limits.splits is None:
+        return ExactCounts(search.space, search.graph, copies(problem), check, limits.bytes)
+    best, graph = search.best.objective, _small_graph(search, question)
+    return counted_trees(problem, question, best, graph, limits.splits, check, limits.bytes)
 
 
 def _check_question(

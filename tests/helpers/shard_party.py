@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import pytest
+
+from solver.base import Solver
+from solver.engine import driver
+from solver.limits import Limits
 from solver.monitor import Monitor, News, Peers
+from solver.problem.problem import Problem
+from solver.search_shards import Shard
+from solver.solution import Solution
 
 
 class Party:
@@ -24,3 +35,20 @@ class Party:
             return heard
 
         return Monitor(peers=Peers(tell, hear))
+
+
+def solve_together(
+    own: Solver, problem: Problem, lam: Fraction, limits: Limits, number: int, at_once: bool
+) -> list[Solution]:
+    """Shards that hear of each other after each step, at once or one after the other."""
+    party = Party(number)
+
+    def solve(index: int) -> Solution:
+        part = own.part(Shard(index, number))
+        return part.solve(problem, lam, limits, monitor=party.monitor(index))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_SLICE_SECONDS", 0.0)  # slices of one step
+        patch.setattr(driver, "_NEWS_SECONDS", 0.0)
+        with ThreadPoolExecutor(number if at_once else 1) as pool:
+            return [*pool.map(solve, range(number))]

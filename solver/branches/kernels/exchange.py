@@ -6,11 +6,9 @@ branch's rows itself, so a record needs no trust in hashes.
 
 from __future__ import annotations
 
-import numpy as np
-
-from solver.branches.kernels.memo import add, branch_hash, feature_of, find
+from solver.branches.kernels.memo import add, branch_hash, find, spell
 from solver.branches.kernels.state import LITERALS, NODES, Space
-from solver.kernels.constants import ONE, ZERO, Ints
+from solver.kernels.constants import ZERO, Ints
 from solver.kernels.jit import helper, kernel
 
 NO_ROWS = -1
@@ -42,19 +40,7 @@ def gather(s: Space, told: Ints, records: Ints) -> int:
 def collect_literals(s: Space, count: int) -> int:
     """Write the rows that obey the first of ``scratch.literals`` to ``scratch.rows``; their
     number."""
-    for w in range(len(s.scratch.care)):
-        s.scratch.care[w], s.scratch.want[w] = ZERO, ZERO
-    for i in range(count):
-        value = s.scratch.literals[i]
-        feature = feature_of(s.table, value)
-        code = value - s.table.values[feature]
-        begin, end = s.table.columns[feature], s.table.columns[feature + 1]
-        if code > 0:
-            begin += code - 1
-            end = begin + 1
-            s.scratch.want[begin >> 6] |= ONE << np.uint64(begin & 63)
-        for column in range(begin, end):
-            s.scratch.care[column >> 6] |= ONE << np.uint64(column & 63)
+    spell(s, s.scratch.literals[:count])
     n = 0
     for row in range(len(s.table.bits)):
         obeys = True

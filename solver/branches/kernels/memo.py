@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.branches.kernels.state import LITERALS, NODES, SMALL, Space
-from solver.kernels.constants import GOLDEN, ONE, ZERO
+from solver.kernels.constants import GOLDEN, ONE, ZERO, Ints
 from solver.kernels.hashing import free_slot
 from solver.kernels.jit import helper
 from solver.kernels.packed_rows import Table
@@ -42,15 +42,13 @@ def feature_of(table: Table, value: int) -> int:
 
 
 @helper
-def spell_literals(s: Space, node: int) -> None:
-    """Write a node's literals as the bits that a row must have, and where it must have them."""
+def spell(s: Space, literals: Ints) -> None:
+    """Write literals as the bits that a row must have, and where it must have them."""
     for w in range(len(s.scratch.care)):
         s.scratch.care[w], s.scratch.want[w] = ZERO, ZERO
-    start = s.memo.node_literals[node, 0]
-    for i in range(start, start + s.memo.node_literals[node, 1]):
-        value = s.memo.literals[i]
-        f = feature_of(s.table, value)
-        code = value - s.table.values[f]
+    for i in range(len(literals)):
+        f = feature_of(s.table, literals[i])
+        code = literals[i] - s.table.values[f]
         begin, end = s.table.columns[f], s.table.columns[f + 1]
         if code > 0:
             begin += code - 1
@@ -58,6 +56,13 @@ def spell_literals(s: Space, node: int) -> None:
             s.scratch.want[begin >> 6] |= ONE << np.uint64(begin & 63)
         for column in range(begin, end):
             s.scratch.care[column >> 6] |= ONE << np.uint64(column & 63)
+
+
+@helper
+def spell_literals(s: Space, node: int) -> None:
+    """Write a node's literals as the bits that a row must have, and where it must have them."""
+    start = s.memo.node_literals[node, 0]
+    spell(s, s.memo.literals[start : start + s.memo.node_literals[node, 1]])
 
 
 @helper

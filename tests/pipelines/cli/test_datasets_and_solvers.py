@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from click.testing import CliRunner
 
@@ -24,19 +27,12 @@ def test_every_dataset_is_listed_with_its_size() -> None:
         assert listed[name] == [str(dataset.rows), str(dataset.features), str(dataset.classes)]
 
 
-def test_every_encoding_is_listed_with_its_options() -> None:
-    listed = lines("encodings")
-    for name, encoding in ENCODINGS.items():
-        assert any(line.startswith(f"{name} ") and encoding.summary in line for line in listed)
-        for key, option in encoding.options.items():
-            assert any(line.startswith(f"{name} {key} ") and option.doc in line for line in listed)
-
-
-def test_every_solver_is_listed_with_its_options() -> None:
-    listed = lines("solvers")
-    for name, solver in SOLVERS.items():
-        assert any(line.startswith(f"{name} ") and solver.summary in line for line in listed)
-        for key, option in solver.options.items():
+@pytest.mark.parametrize(("command", "known"), [("encodings", ENCODINGS), ("solvers", SOLVERS)])
+def test_everything_is_listed_with_its_options(command: str, known: Mapping[str, Any]) -> None:
+    listed = lines(command)
+    for name, one in known.items():
+        assert any(line.startswith(f"{name} ") and one.summary in line for line in listed)
+        for key, option in one.options.items():
             assert any(line.startswith(f"{name} {key} ") and option.doc in line for line in listed)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +21,7 @@ from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status
 from solver.trees.tree import Shape, shape_of
 from solver.verify.scorer import score
-from tests.helpers.shard_party import Party
+from tests.helpers.shard_party import Party, solve_together
 
 _NONE = Fraction(10**9), 0
 
@@ -106,23 +105,6 @@ def alone(
     return parts[::-1] if hand_over else parts
 
 
-def together(
-    own: Branches, problem: Problem, lam: Fraction, limits: Limits, number: int, at_once: bool
-) -> list[Solution]:
-    """Shards that hear of each other after each step, at once or one after the other."""
-    party = Party(number)
-
-    def solve(index: int) -> Solution:
-        part = own.part(Shard(index, number))
-        return part.solve(problem, lam, limits, monitor=party.monitor(index))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "_SLICE_SECONDS", 0.0)  # slices of one step
-        patch.setattr(driver, "_NEWS_SECONDS", 0.0)
-        with ThreadPoolExecutor(number if at_once else 1) as pool:
-            return [*pool.map(solve, range(number))]
-
-
 def agrees(
     parts: list[Solution], own: Branches, problem: Problem, lam: Fraction, limits: Limits
 ) -> None:
@@ -143,7 +125,7 @@ def check_alone(*case: Any) -> None:
 def check_together(*case: Any) -> None:
     problem, lam, limits, number, at_once, chosen = case
     own = Branches(**chosen)
-    agrees(together(own, problem, lam, limits, number, at_once), own, problem, lam, limits)
+    agrees(solve_together(own, problem, lam, limits, number, at_once), own, problem, lam, limits)
 
 
 @pytest.mark.parametrize("check", [check_alone, check_together])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -26,7 +25,7 @@ from solver.proper.integer_points import Points
 from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status
 from solver.verify.scorer import score
-from tests.helpers.shard_party import Party
+from tests.helpers.shard_party import Party, solve_together
 from tests.naive_geometry import best_cost
 
 TWO, THREE = Limits(splits=2), Limits(splits=3)
@@ -129,18 +128,9 @@ def test_parts_give_an_equally_good_tree(
 def test_parts_that_hear_of_each_other_give_an_equally_good_tree(
     problem: Problem, family: str, lam: Fraction, limits: Limits, number: int, at_once: bool
 ) -> None:
-    own, party = Proper(rules=family), Party(number)
+    own = Proper(rules=family)
     whole = own.solve(problem, lam, limits)
-
-    def solve(index: int) -> Solution:
-        part = own.part(Shard(index, number))
-        return part.solve(problem, lam, limits, monitor=party.monitor(index))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "_SLICE_SECONDS", 0.0)  # slices of one step
-        patch.setattr(driver, "_NEWS_SECONDS", 0.0)
-        with ThreadPoolExecutor(number if at_once else 1) as pool:
-            merged = merge([*pool.map(solve, range(number))])
+    merged = merge(solve_together(own, problem, lam, limits, number, at_once))
     assert (merged.objective, merged.splits) == (whole.objective, whole.splits)
     assert (merged.status, merged.lower_bound) == (whole.status, whole.lower_bound)
 
