@@ -1,6 +1,7 @@
-"""BRANCHES in shards, by counts of work: what N workers do in all, and how much each of them.
+"""BRANCHES in shards: what N workers do in all, and how much each of them, by counts and by clock.
 
 Usage: python benchmarks/branches_in_shards.py DATA [--sets NAME ...] [--shards 2 8] [--slice 64]
+       python benchmarks/branches_in_shards.py DATA --clock [--sets NAME ...] [--rounds 2]
 
 DATA is a folder with ``encoded/`` and ``binary/``, see ``benchmarks/branches.py``. All shards run
 here, in turns of ``--slice`` iterations, and hear of each other after each turn. On workers they
@@ -10,6 +11,9 @@ shard that has most: how much faster N workers end if an iteration takes as long
 takes no time. "ties" is the part of the work that chooses among equally good trees. "told, kB" is
 what the shards have told.
 
+``--clock`` runs sweeps of one task instead, undivided on one worker and in two shards on two
+workers, in turns. "task s" is from the start of the first shard to the end of the last one.
+
 All numbers of shards must give the objective of the undivided search, and one tree, or the exit
 code is 1.
 """
@@ -17,7 +21,9 @@ code is 1.
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
+import tempfile
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -28,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmark
 import pandas as pd
 
 import solver
+from benchmarks.shards import run
 from benchmarks.sweep_overhead import show
 from solver import Limits, Problem
 from solver.branches.shard_engine import ShardEngine
@@ -44,6 +51,15 @@ SETS = {
     "kr-vs-kp": ("encoded/kr-vs-kp-full", "0.005"),
     "diabetes": ("binary/diabetes", "0.02"),
 }
+SPEC = """
+name: clock
+datasets: [{{name: {name}, path: {path}, target: target}}]
+encodings: [categorical]
+lambdas: [{lam}]
+solvers: [{{solver: branches, shards: {shards}}}]
+limits: {{seconds: 3600}}
+"""
+CLOCK = ("set", "λ", "round", "task s, one", "task s, two", "one / two", "whole run", "nodes")
 COLUMNS = ("set", "λ", "undivided", "shards", "work", "ties", "gain", "told, kB")
 
 
@@ -106,6 +122,32 @@ def divide(problem: Problem, lam: Fraction, number: int, turn: int) -> Divided:
     return Divided([engine.iterations for engine in engines], ties, told, answer)
 
 
+def by_clock(data: Path, sets: Sequence[str], rounds: int) -> tuple[list[list[str]], bool]:
+    """Lines of the sweeps, and whether both of each pair have the same objective and bound."""
+    lines, is_right, faster = list[list[str]](), True, list[float]()
+    with tempfile.TemporaryDirectory(prefix="treesweep-shards-") as name:
+        for which in sets:
+            path, lam = SETS[which]
+            terms = {"name": which, "path": (data / f"{path}.parquet").resolve(), "lam": lam}
+            for number in range(rounds):
+                order = (1, 2) if number % 2 == 0 else (2, 1)
+                texts = {shards: SPEC.format(**terms, shards=shards) for shards in order}
+                found = {shards: run(texts[shards], Path(name), shards) for shards in order}
+                one, two = found[1], found[2]
+                is_right &= one.answer == two.answer
+                faster.append(one.task / two.task)
+                figures = (
+                    one.task,
+                    two.task,
+                    faster[-1],
+                    one.whole / two.whole,
+                    two.nodes / one.nodes,
+                )
+                lines.append([which, lam, str(number + 1), *(f"{value:.2f}" for value in figures)])
+    print(f"geometric mean of one / two: {statistics.geometric_mean(faster):.2f}")
+    return lines, is_right
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(
@@ -115,7 +157,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS])
     parser.add_argument("--shards", type=int, nargs="+", default=[2, 8])
     parser.add_argument("--slice", type=int, default=64, help="iterations of a turn (default 64)")
+    parser.add_argument("--clock", action="store_true", help="sweeps on one and on two workers")
+    parser.add_argument("--rounds", type=int, default=2, help="pairs of sweeps (default 2)")
     asked = parser.parse_args(arguments)
+    if asked.clock:
+        lines, is_right = by_clock(asked.data, asked.sets, asked.rounds)
+        show("One worker against two", CLOCK, lines)
+        return 0 if is_right else 1
     lines, is_right = list[list[str]](), True
     for name in asked.sets:
         path, lam = SETS[name]

@@ -208,7 +208,8 @@ def run(text: str, folder: Path, workers: int) -> Run:
     (row,) = read_results(out).to_dict("records")
     if row["status"] != "optimal":
         raise SystemExit(f"the task ended as {row['status']}: {row['error']}")
-    shards = json.loads(row["extra"] or "{}").get("shard_seconds", [row["seconds"]])
+    extra = json.loads(row["extra"]) if isinstance(row["extra"], str) else {}
+    shards = extra.get("shard_seconds", [row["seconds"]])
     span = (row["finished"] - row["started"]).total_seconds()
     answer = tuple(str(row[name]) for name in ("splits", "objective_exact", "lower_bound_exact"))
     return Run(outcome.seconds, span, tuple(shards), row["nodes"], answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,7 +20,6 @@ class _Stretch:
     node: int
     bucket: int
     tasks: NDArray[np.int64]
-    at: int = 0
 
 
 class Backlog:
@@ -59,9 +59,7 @@ class Backlog:
     @property
     def head(self) -> int | None:
         """The number of the next task; None if nothing waits."""
-        if not self._stretches:
-            return None
-        return int(self._stretches[0].tasks[self._stretches[0].at])
+        return int(self._stretches[0].tasks[0]) if self._stretches else None
 
     def take(self, size_of: Callable[[int], int]) -> list[int]:
         """The next tasks, all of one node.
@@ -72,17 +70,13 @@ class Backlog:
             How many tasks of a node travel together.
         """
         stretch = self._stretches.popleft()
-        taken: list[int] = stretch.tasks[stretch.at :][: size_of(stretch.node)].tolist()
-        stretch.at += len(taken)
+        taken, stretch.tasks = np.split(stretch.tasks, [size_of(stretch.node)])
         self._waiting -= len(taken)
-        if stretch.at < len(stretch.tasks):
-            others = 0
-            while others < min(_INTERLEAVED - 1, len(self._stretches)):
-                if self._stretches[others].bucket != stretch.bucket:
-                    break
-                others += 1
-            self._stretches.insert(others, stretch)
-        return taken
+        if len(stretch.tasks):
+            others = itertools.islice(self._stretches, _INTERLEAVED - 1)
+            equal = itertools.takewhile(lambda other: other.bucket == stretch.bucket, others)
+            self._stretches.insert(len([*equal]), stretch)
+        return [*taken.tolist()]
 
     def give_back(self, node: int, tasks: Iterable[int]) -> None:
         """Put tasks of a node in front again."""
@@ -96,6 +90,6 @@ class Backlog:
         """Take out all tasks of a node."""
         gone = [s for s in self._stretches if s.node == node]
         self._stretches = deque(s for s in self._stretches if s.node != node)
-        tasks = [task for s in gone for task in s.tasks[s.at :].tolist()]
+        tasks = [task for s in gone for task in s.tasks.tolist()]
         self._waiting -= len(tasks)
         return tasks

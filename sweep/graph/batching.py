@@ -23,21 +23,21 @@ class Batching:
     ----------
     seconds : float
         What a batch should take.
+
+    Attributes
+    ----------
+    last_seconds : float
+        What the last batch took; 0 before.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._last = 0.0
+        self.last_seconds = 0.0
         self._most: dict[tuple[str, str, str], int] = {}
 
     def size(self, node: Node) -> int:
         """How many tasks of a node should travel together."""
         return self._most.get(_family(node), 1)
-
-    @property
-    def seconds(self) -> float:
-        """What the last batch took; 0 before."""
-        return self._last
 
     def took(self, node: Node, sent: int, done: int, seconds: float) -> None:
         """Learn what a batch has taken.
@@ -49,7 +49,7 @@ class Batching:
             Tasks that were in it, and those that there was time for.
         seconds : float
         """
-        self._last = seconds
+        self.last_seconds = seconds
         most = self.size(node)
         if seconds > 2 * self._seconds:
             most = max(1, done // 2)

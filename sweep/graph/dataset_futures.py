@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableSequence
 from typing import Any, NamedTuple
 
 from distributed import Client, Future
@@ -58,16 +58,20 @@ class Data:
     run : Run
     are_here : bool
         Whether all workers run on this machine and so can read what the driver can.
+    notes : list of str
+        What is worth a line is added to it.
     """
 
-    def __init__(self, client: Client, plan: Plan, run: Run, are_here: bool) -> None:
-        self._client, self._plan, self._run, self._are_here = client, plan, run, are_here
+    def __init__(
+        self, client: Client, plan: Plan, run: Run, are_here: bool, notes: MutableSequence[str]
+    ) -> None:
+        self._client, self._plan, self._run = client, plan, run
+        self._are_here, self.notes = are_here, notes
         self._held: OrderedDict[int, Sources] = OrderedDict()
         self._loaded: dict[str, Future[Dataset]] = {}
         self._suspects: set[str] = set()
         self._unreadable: set[str] = set()
         self._numbers = itertools.count()
-        self.notes: list[str] = []
 
     def of(self, node: Node, priority: int) -> Sources:
         """The encoded problem of a node, and its table."""
@@ -77,9 +81,8 @@ class Data:
             found = None
         if found is None:
             loaded = self._load(node, priority)
-            encoded = self._submit(
-                dask_steps.encode, f"encode-{node.number}", priority, loaded, node
-            )
+            name = f"encode-{node.number}"
+            encoded = self._submit(dask_steps.encode, name, priority, loaded, node)
             found = self._held[node.number] = Sources(encoded, loaded)
         self._held.move_to_end(node.number)
         self._evict()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,20 +58,23 @@ class Case:
 class Failures:
     """Workers that died, and what they were at.
 
+    Parameters
+    ----------
+    notes : list of str
+        What is worth a line is added to it.
+
     Attributes
     ----------
     again : deque of list of Task
         Batches of which one task may have killed a worker.
     spared : list of Task
         Tasks that wait again.
-    notes : list of str
-        What is worth a line.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, notes: MutableSequence[str]) -> None:
         self.again: deque[list[Task]] = deque()
         self.spared: list[Task] = []
-        self.notes: list[str] = []
+        self.notes = notes
         self._ends: defaultdict[str, End] = defaultdict(End)
         self._at: dict[str, str] = {}
         self._deaths: defaultdict[int, list[End]] = defaultdict(list)

@@ -203,16 +203,13 @@ class Shards:
         if task.shard is None:
             return True
         is_first = task.key not in self._ended
-        self._end(task.key)
+        self._ended.add(task.key)
+        self._open.pop(task.key, None)
         return is_first
 
-    def _end(self, key: str) -> _Divided | None:
-        self._ended.add(key)
-        return self._open.pop(key, None)
-
     def _merge(self, key: str) -> Row:
-        divided = self._end(key)
-        assert divided is not None
+        self._ended.add(key)
+        divided = self._open.pop(key)
         row = merge_rows([divided.rows[i] for i in range(divided.number)])
         row["attempt"] = max(row["attempt"], self._store.answers.attempts(key) + 1)
         return row

@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -116,9 +116,9 @@ class Window:
         self.snapshots: deque[Checkpoint] = deque()
         self.shards = Shards(store)
         self.transfers = Transfers(client, run.name)
-        self._data = Data(client, plan, run, watch.cluster.is_here)
+        self._data = Data(client, plan, run, watch.cluster.is_here, self.notes)
         self._cells = CellMaker(plan, store, self.shards, run.name)
-        self._failures = Failures()
+        self._failures = Failures(self.notes)
         self._batching = Batching(run.batch_seconds)
         self._out: dict[str, Batch] = {}
         self._made: list[Row] = []
@@ -166,11 +166,11 @@ class Window:
         self._is_stopping = True
         self._tell_workers(request_stop)
         begun = self._failures.running
-        self._cancel([batch for key, batch in self._out.items() if key not in begun])
+        self._cancel(batch for key, batch in self._out.items() if key not in begun)
 
-    def _cancel(self, batches: Collection[Batch]) -> None:
-        if batches:
-            start(self.client.cancel, [batch.future for batch in batches])
+    def _cancel(self, batches: Iterable[Batch]) -> None:
+        if futures := [batch.future for batch in batches]:
+            start(self.client.cancel, futures)
 
     def _tell_workers(self, function: Callable[..., None], *more: Any, **where: Any) -> None:
         """Call a function of the run's name and maybe more on all workers, of which some may not
@@ -214,7 +214,7 @@ class Window:
 
     def _per_thread(self, n_tasks: int, threads: int) -> int:
         """How many batches there may be for each thread, while so many tasks are submitted."""
-        head, seconds = self.backlog.head, self._batching.seconds
+        head, seconds = self.backlog.head, self._batching.last_seconds
         if self._failures.again:
             return _MOST_PER_THREAD
         if head is None:
@@ -264,9 +264,6 @@ class Window:
         self._give_back(self._failures.spared)
         self._failures.spared.clear()
         self._release()
-        for source in (self._failures.notes, self._data.notes):
-            self.notes.extend(source)
-            source.clear()
         self.notes.extend([*self.transfers.notes(), *self.store.states.notes()])
         made = [*self.shards.merged, *self._made]
         self.shards.merged.clear()
@@ -371,8 +368,8 @@ class Window:
 
     def _mend_data(self) -> None:
         """Take batches back that Dask would let wait for ever."""
-        out = self._out.values()
-        stuck = [b for b in out if not b.future.done() and b.sources.will_never_come]
+        waiting = (batch for batch in self._out.values() if not batch.future.done())
+        stuck = [batch for batch in waiting if batch.sources.will_never_come]
         for batch in stuck:
             key, error = str(batch.sources.loaded.key), batch.sources.loaded.exception()
             if isinstance(error, KilledWorker):
@@ -451,7 +448,7 @@ class Window:
         stuck = self.watch.look(None if self._is_stopping else needed)
         for key in stuck - self._out.keys():
             self._data.again(key)
-        self._cancel([b for b in self._out.values() if not stuck.isdisjoint(b.needs)])
+        self._cancel(b for b in self._out.values() if not stuck.isdisjoint(b.needs))
 
 
 def _split(tasks: list[Task]) -> list[list[Task]]:

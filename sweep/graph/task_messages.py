@@ -52,11 +52,10 @@ class CellMaker:
     def plain(self, task: Task, deaths: int) -> Cell:
         """The same without a state."""
         solver, lam = task.solver, str(task.lam.exact)
-        checkpoint = question = None
-        if task.shard is None:
-            checkpoint = self._store.checkpoint(task.key)
-        if SOLVERS[solver.name].capabilities.resumes and task.shard is None:
-            question = self._plan.block_of(task.number).question(lam)
+        is_whole = task.shard is None
+        checkpoint = self._store.checkpoint(task.key) if is_whole else None
+        resumes = is_whole and SOLVERS[solver.name].capabilities.resumes
+        question = self._plan.block_of(task.number).question(lam) if resumes else None
         return Cell(
             key=task.key,
             lam=lam,

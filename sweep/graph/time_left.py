@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,7 @@ class TimeLeft:
     def __init__(self, plan: Plan, remaining: NDArray[np.int64]) -> None:
         self._left: Counter[tuple[str, str]] = Counter()
         self._done: Counter[Group] = Counter()
-        self._seconds: dict[Group, float] = {}
+        self._seconds: defaultdict[Group, float] = defaultdict(float)
         for block in plan.blocks:
             first, last = np.searchsorted(remaining, (block.start, block.start + len(block)))
             self._left[block.node.info.dataset, block.solver.name] += int(last - first)
@@ -50,8 +50,7 @@ class TimeLeft:
             self._left[dataset, solver] -= 1
             for group in _groups(dataset, solver):
                 self._done[group] += 1
-                before = self._seconds.get(group, 0.0)
-                self._seconds[group] = before + (seconds or 0.0) + _OVERHEAD
+                self._seconds[group] += (seconds or 0.0) + _OVERHEAD
 
     def estimate(self, elapsed: float) -> float | None:
         """Seconds to the end, after ``elapsed`` seconds; None if too few tasks are done.

@@ -131,7 +131,7 @@ validation: {kind: kfold, folds: 2, seed: 0}
 @pytest.fixture
 def case() -> tuple[Any, Scheduler, Plan]:
     client, plan = Scheduler(), make_plan(parse_spec(TWO))
-    return Data(client, plan, Run("run"), are_here=False), client, plan  # type: ignore[arg-type]
+    return Data(client, plan, Run("run"), are_here=False, notes=[]), client, plan  # type: ignore[arg-type]
 
 
 def test_a_dataset_is_loaded_once_and_encoded_once_for_each_fold(case: Any) -> None:

@@ -69,7 +69,7 @@ def dies(
 
 
 def test_the_batch_that_ran_is_suspected_and_the_others_wait_again(plan: Plan) -> None:
-    found, (one, two, three) = Failures(), plan.tasks_of([0, 1, 2])
+    found, (one, two, three) = Failures([]), plan.tasks_of([0, 1, 2])
     at(found, "a", "solve-1")
     found.killed([one, two], False, "solve-1", "a")
     assert spared(found) == []
@@ -80,7 +80,7 @@ def test_the_batch_that_ran_is_suspected_and_the_others_wait_again(plan: Plan) -
 
 
 def test_a_batch_is_suspected_if_nothing_was_heard(plan: Plan) -> None:
-    found = Failures()
+    found = Failures([])
     found.killed([plan.task(0)], False, "solve-1", "a")
     assert [numbers(tasks) for tasks in found.again] == [[0]]
     at(found, "b", "solve-2")
@@ -90,7 +90,7 @@ def test_a_batch_is_suspected_if_nothing_was_heard(plan: Plan) -> None:
 
 
 def test_a_worker_that_hands_steps_back_dies_of_none(plan: Plan) -> None:
-    found, task = Failures(), plan.task(0)
+    found, task = Failures([]), plan.task(0)
     for key in ("solve-1", None, NOTHING):
         at(found, "a", key)
     found.killed([task], False, "solve-2", "a")
@@ -100,7 +100,7 @@ def test_a_worker_that_hands_steps_back_dies_of_none(plan: Plan) -> None:
 
 
 def test_one_that_was_alone_and_not_heard_of_is_not_blamed(plan: Plan) -> None:
-    found, task = Failures(), plan.task(2)
+    found, task = Failures([]), plan.task(2)
     dies(found, "a", [task], alone=False)
     found.again.clear()
     ends(found, "b")
@@ -110,7 +110,7 @@ def test_one_that_was_alone_and_not_heard_of_is_not_blamed(plan: Plan) -> None:
 
 
 def test_the_row_says_how_both_workers_ended(plan: Plan) -> None:
-    found, task = Failures(), plan.task(2)
+    found, task = Failures([]), plan.task(2)
     assert dies(found, "a", [task], alone=False) == []
     (death,) = dies(found, "b", [task], code=-11)
     assert death.tasks == [task]
@@ -124,7 +124,7 @@ def test_the_row_says_how_both_workers_ended(plan: Plan) -> None:
 def test_the_word_of_the_nanny_is_waited_for_but_not_for_ever(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, task = Failures(), plan.task(2)
+    found, task = Failures([]), plan.task(2)
     dies(found, "a", [task], alone=False)
     found.again.clear()
     found.hear({**REMOVED, "worker": "b", "stimulus_id": "handle-worker-cleanup-1.5"})
@@ -140,7 +140,7 @@ def test_the_word_of_the_nanny_is_waited_for_but_not_for_ever(
 
 @pytest.mark.parametrize("code", [0, -15, 255])
 def test_no_task_is_blamed_for_a_worker_that_was_asked_to_end(plan: Plan, code: int) -> None:
-    found, task = Failures(), plan.task(2)
+    found, task = Failures([]), plan.task(2)
     for number in range(MOST_SPARED):
         assert dies(found, f"a{number}", [task], code) == []
         assert numbers(found.again.popleft()) == [2]
@@ -153,7 +153,7 @@ def test_no_task_is_blamed_for_a_worker_that_was_asked_to_end(plan: Plan, code: 
 
 @pytest.mark.parametrize("code", [-9, -11, 1, 70])
 def test_a_worker_that_was_not_well_is_no_accident(plan: Plan, code: int) -> None:
-    found = Failures()
+    found = Failures([])
     dies(found, "a", [plan.task(2)], code, alone=False)
     assert dies(found, "b", [plan.task(2)], code)
 
@@ -168,7 +168,7 @@ def test_a_worker_that_was_not_well_is_no_accident(plan: Plan, code: int) -> Non
 def test_a_worker_that_dask_ended_is_no_accident(
     plan: Plan, event: dict[str, Any], words: str
 ) -> None:
-    found, task = Failures(), plan.task(2)
+    found, task = Failures([]), plan.task(2)
     dies(found, "a", [task], alone=False)
     found.hear(event)
     (death,) = dies(found, "b", [task], -15)
@@ -176,7 +176,7 @@ def test_a_worker_that_dask_ended_is_no_accident(
 
 
 def test_a_task_that_took_too_much_memory_says_so(plan: Plan) -> None:
-    found, (one, two) = Failures(), plan.tasks_of([3, 4])
+    found, (one, two) = Failures([]), plan.tasks_of([3, 4])
     why = "it used 3 MiB of memory and the memory limit is 1 MiB"
     guarded(found, "a", two, why, is_final=False)
     at(found, "a", "solve-a")
@@ -188,7 +188,7 @@ def test_a_task_that_took_too_much_memory_says_so(plan: Plan) -> None:
 
 
 def test_one_that_took_too_long_needs_no_second_death(plan: Plan) -> None:
-    found, (one, two, three) = Failures(), plan.tasks_of([3, 4, 5])
+    found, (one, two, three) = Failures([]), plan.tasks_of([3, 4, 5])
     guarded(found, "a", two, "it ran 61 s, its limit is 5 s", is_final=True)
     found.killed([one, two, three], False, "solve-a", "a")
     (death,) = found.judge()
@@ -198,14 +198,14 @@ def test_one_that_took_too_long_needs_no_second_death(plan: Plan) -> None:
 
 
 def test_one_whose_guard_was_not_heard_is_run_again(plan: Plan) -> None:
-    found, task = Failures(), plan.task(4)
+    found, task = Failures([]), plan.task(4)
     dies(found, "a", [task], TIME_EXIT, alone=False)
     (death,) = dies(found, "b", [task], TIME_EXIT)
     assert "treesweep's guard of time" in death.error
 
 
 def test_data_that_kill_twice_take_their_tasks_along(plan: Plan) -> None:
-    found = Failures()
+    found = Failures([])
     for worker in ("a", "b"):
         assert found.case_of(0) is None
         at(found, worker, f"load-{worker}")
@@ -225,7 +225,7 @@ def test_data_that_kill_twice_take_their_tasks_along(plan: Plan) -> None:
 
 
 def test_data_of_a_worker_that_was_asked_to_end_are_encoded_again(plan: Plan) -> None:
-    found = Failures()
+    found = Failures([])
     for worker in ("a", "b"):
         at(found, worker, f"encode-{worker}")
         ends(found, worker, -15)
@@ -239,7 +239,7 @@ def test_data_of_a_worker_that_was_asked_to_end_are_encoded_again(plan: Plan) ->
 
 
 def test_the_end_of_a_worker_is_told_once() -> None:
-    found = Failures()
+    found = Failures([])
     found.hear({**REMOVED, "worker": "a", "stimulus_id": "nanny-close-1"})
     found.hear({**REMOVED, "worker": "b", "stimulus_id": "retire-workers-1", "expected": True})
     assert [*found.judge()] == found.notes == []
