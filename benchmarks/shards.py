@@ -17,6 +17,10 @@ from the start of the first shard to the end of the last one, what a new worker 
 "search s" is the sum of the shards' seconds of search. Other work on the machine is in all of them,
 but not in the nodes: these are the work.
 
+*Both cores*: two undivided searches at once, of the same points in another order, each on a worker
+of its own. How much longer a node takes then is what the machine itself costs, and two workers
+cannot be more than 2 divided by that as fast as one.
+
 All must end with the same objective, splits and bound, or the exit code is 1.
 """
 
@@ -63,9 +67,20 @@ lambdas: [{lam}]
 solvers: [{{solver: proper, shards: {shards}, options: {{rules: {rules}}}}}]
 limits: {{seconds: 3600, splits: {splits}}}
 """
+BOTH = """
+name: both
+datasets:
+  - {{name: points, path: points.csv, target: class}}
+  - {{name: turned, path: turned.csv, target: class}}
+encodings: [continuous]
+lambdas: [{lam}]
+solvers: [{{solver: proper, options: {{rules: {rules}}}}}]
+limits: {{seconds: 3600, splits: {splits}}}
+"""
 
 FREE = ("shards", "rounds", "search s", "one worker s", "two s", "one / two", "undivided / two")
 MEASURED = ("shards", "round", "workers", "run s", "task s", "search s", "longest s", "nodes")
+TWO = ("round", "ms a node, one search", "two at once", "ratio", "two workers at most")
 RATIOS = ("shards", "round", "run", "task", "nodes of both / undivided")
 
 Answer = tuple[str, ...]
@@ -237,6 +252,22 @@ def measure(
     return lines, ratios, answers
 
 
+def both_cores(terms: dict[str, Any], folder: Path, rounds: int) -> list[list[str]]:
+    """What a node takes if one search runs, and if two run at once."""
+    lines, one = list[list[str]](), folder / "one"
+    for number in range(rounds):
+        found = []
+        for text in (SPEC.format(**{**terms, "shards": 1}), BOTH.format(**terms)):
+            shutil.rmtree(one, ignore_errors=True)
+            run_sweep(parse_spec(text, folder, "both.yaml"), one, Local(workers=2))
+            rows = read_results(one)
+            found.append(1e3 * rows["seconds"].sum() / rows["nodes"].sum())
+        ratio = found[1] / found[0]
+        figures = *(f"{value:.3f}" for value in found), f"{ratio:.2f}", f"{2 / ratio:.2f}"
+        lines.append([str(number + 1), *figures])
+    return lines
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
@@ -265,8 +296,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not asked.free_only:
         folder = Path(tempfile.mkdtemp(prefix="treesweep-shards-"))
         lines, ratios = list[list[str]](), list[list[str]]()
+        both = list[list[str]]()
         try:
             table.to_csv(folder / "points.csv", index=False)
+            table[::-1].to_csv(folder / "turned.csv", index=False)
             for shards in asked.shards:
                 terms = {
                     "rules": asked.rules, "splits": asked.splits, "lam": asked.lam,
@@ -274,10 +307,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 }  # fmt: skip
                 more, faster, given = measure(terms, folder, asked.rounds)
                 lines, ratios, answers = lines + more, ratios + faster, answers | given
+                both = both or both_cores(terms, folder, asked.rounds)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         show("Measured", MEASURED, lines)
         show("Undivided over divided on two workers", RATIOS, ratios)
+        show("Both cores", TWO, both)
     if len(answers) > 1:
         print("not all have the same objective, splits and bound", file=sys.stderr)
         return 1
