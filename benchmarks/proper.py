@@ -26,10 +26,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.regression import head, show
-from solver.catalogue import get_solver, solve
+from solver.catalogue import get_solver
 from solver.limits import Limits
 from solver.problem.problem import Problem
 from solver.solution import Solution
+from solver.solve_problem import solve
 
 
 class Case(NamedTuple):

@@ -5,7 +5,7 @@ Not here: sweeps (``sweep``). ``solver.estimators`` is imported separately: scik
 """
 
 import solver.notebook_html  # noqa: F401  notebooks show objects by it
-from solver.catalogue import SOLVERS, get_solver, register, regularization_path, solve
+from solver.catalogue import SOLVERS, get_solver, register
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError
 from solver.limits import Limits
@@ -14,6 +14,7 @@ from solver.path.path import Path, Step
 from solver.problem.problem import Problem
 from solver.rashomon import RashomonSet, rashomon_set
 from solver.solution import Solution, Status
+from solver.solve_problem import regularization_path, solve
 from solver.trees.export import export_dot, export_text, plot_tree
 from solver.trees.tree import Node, Tree
 

@@ -19,7 +19,7 @@ _LIMITS = {field.name: field.name for field in fields(Limits)} | OTHER_NAMES
 def check_arguments(
     problem: object, limits: object, monitor: object, initial_tree: object = None
 ) -> None:
-    """Refuse arguments of another type than :func:`solver.catalogue.solve` takes."""
+    """Refuse arguments of another type than :func:`solver.solve_problem.solve` takes."""
     if not isinstance(problem, Problem):
         raise InputError(
             f"the problem is a {type(problem).__name__}; make one by treesweep.Problem.from_table("

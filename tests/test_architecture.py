@@ -16,7 +16,7 @@ from tests.helpers import ROOT, documentation_pages
 FLOORS = ("solver", "sweep", "pipelines")
 
 LAYERS = (
-    "solver.errors solver.rich_display",
+    "solver.errors solver.html_repr",
     "solver.features",
     "solver.objective",
     "solver.limits",
@@ -32,6 +32,7 @@ LAYERS = (
     "solver.branches solver.osdt solver.quantbnb solver.proper",
     "solver.theory solver.external",
     "solver.catalogue solver.notebook_html",
+    "solver.solve_problem",
     "solver.estimators",
     "solver",
     "sweep.filesystem sweep.datasets",

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from solver.catalogue import solve
 from solver.limits import Limits
 from solver.problem.problem import Problem
 from solver.proper.paper.rules import gen_rules
 from solver.proper.paper.tree_recursion import Memo
 from solver.solution import Status
+from solver.solve_problem import solve
 from solver.theory.proper_family.binary_features import Reading, best_feature_tree
 from solver.theory.proper_family.bsp import (
     Segments,

@@ -16,7 +16,7 @@ from solver.base import Capabilities, Solver
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import objective
-from solver.objective.squared_error import in_unit_range
+from solver.objective.exact_squared_error import in_unit_range
 from solver.options import Option
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status

@@ -46,7 +46,7 @@ from solver.engine.growable_arrays import (
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.constants import FULL
-from solver.kernels.hashing import fill_slots, slots_for
+from solver.kernels.hash_tables import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.kernels.packed_rows import tabulate
 from solver.objective.exact_objective import INFINITE, CostScale

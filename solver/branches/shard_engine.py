@@ -12,7 +12,7 @@ import numpy as np
 from solver.branches.base_engine import shape_from
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
-from solver.branches.kernels.exchange import NO_ROWS, absorb, gather
+from solver.branches.kernels.shard_bound_exchange import NO_ROWS, absorb, gather
 from solver.branches.kernels.state import FRAMES, NODES, SMALL
 from solver.branches.kernels.tie_order import begin_with, open_child
 from solver.engine.tree_constraints import TreeConstraints

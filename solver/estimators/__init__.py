@@ -1,7 +1,7 @@
 """scikit-learn estimators: optimal trees where a classifier or a regressor is expected.
 
 Here: ``fit`` and ``predict`` as scikit-learn defines them.
-Not here: the searches that they start (``solver.catalogue``).
+Not here: the searches that they start (``solver.solve_problem``).
 """
 
 from solver.estimators.branches import BranchesClassifier

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import GOLDEN, ONE, ZERO, Ints, Words
-from solver.kernels.hashing import mixed
+from solver.kernels.hash_tables import mixed
 from solver.kernels.jit import helper, kernel, trailing_zeros
 from solver.kernels.records import by_reference
 from solver.problem.problem import Problem

@@ -20,11 +20,11 @@ from solver.engine.growable_arrays import (
     resize_arrays,
 )
 from solver.engine.tree_constraints import TreeConstraints
-from solver.kernels.hashing import fill_slots, slots_for
+from solver.kernels.hash_tables import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
 from solver.objective.exact_objective import INFINITE, CostScale
-from solver.osdt import kernels, search_counters
+from solver.osdt import branch_and_bound, search_counters
 from solver.osdt.scheduling_policies import POLICIES
 from solver.osdt.state import (
     BUCKETS,
@@ -103,15 +103,15 @@ class OsdtEngine(Engine):
         self._lower_bound = 0
         self.compile_seconds = self._compile()
         if state is None:
-            kernels.init_root(self.space)
+            branch_and_bound.init_root(self.space)
         else:
             self._restore(state)
         self.propagate_bounds()
 
     def _compile(self) -> float:
         return (
-            ensure_compiled(kernels.init_root, self.space)
-            + ensure_compiled(kernels.step, self.space, 0, 0, 0)
+            ensure_compiled(branch_and_bound.init_root, self.space)
+            + ensure_compiled(branch_and_bound.step, self.space, 0, 0, 0)
             + ensure_compiled(
                 fill_slots, self.space.leaves.leaf_slots, self.space.leaves.leaf_hash, 0
             )
@@ -124,7 +124,7 @@ class OsdtEngine(Engine):
             used[search_counters.KNOWN] = min(int(used[search_counters.KNOWN]), int(cost) + 1)
 
     def step(self, iterations: int, target_cost: int) -> int:
-        return kernels.step(self.space, iterations, target_cost, self._most_trees)
+        return branch_and_bound.step(self.space, iterations, target_cost, self._most_trees)
 
     def propagate_bounds(self) -> None:
         """Find the least lower bound in the queue: exactly in a short one, else by its classes.
@@ -238,7 +238,7 @@ class OsdtEngine(Engine):
         }
 
     def _needed(self) -> dict[str, int]:
-        """Lengths of the arrays, by group, that satisfy :func:`kernels.has_room`."""
+        """Lengths of the arrays, by group, that satisfy :func:`branch_and_bound.has_room`."""
         most, used = 4 * len(self.space.table.features), self._used()
         needed = {name: at + most for name, at in used.items()}
         needed["spread"] = used["spread"] + most * (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import GOLDEN
-from solver.kernels.hashing import mixed
+from solver.kernels.hash_tables import mixed
 from solver.kernels.jit import helper, popcount
 from solver.objective.exact_objective import INFINITE
 from solver.osdt import search_counters

@@ -27,7 +27,7 @@ from solver.path.path import Path, Step
 from solver.path.path_state import PathLog, read_log
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
-from solver.trees.pruning import Pruned, prunings
+from solver.trees.cost_complexity_pruning import Pruned, prunings
 
 # Costs of any weight that a search can take fit into 64 bits at λ of this many digits, or fewer.
 _DENOMINATORS = (10**6, 10**5, 10**4, 10**3)

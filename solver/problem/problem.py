@@ -24,13 +24,13 @@ from solver.features.oblique_tests import SurfaceTest
 from solver.features.ranks_and_cuts import Axis, CutTests, Scale
 from solver.features.to_pandas import as_frame
 from solver.objective.exact_objective import CostScale
+from solver.objective.exact_squared_error import TOLERANCE, Moments, check_spread, tolerance_of
 from solver.objective.integer_weights import (
     LARGEST_ERROR,
     WholeWeights,
     round_weights,
     whole_weights,
 )
-from solver.objective.squared_error import TOLERANCE, Moments, check_spread, tolerance_of
 from solver.problem.deduplication import (
     Copy,
     collapse,

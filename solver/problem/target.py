@@ -20,7 +20,7 @@ from solver.features.category_values import (
 )
 from solver.features.columns import ColumnSpec, is_missing, raw_kinds
 from solver.features.number_format import count
-from solver.objective.squared_error import check_targets
+from solver.objective.exact_squared_error import check_targets
 
 MISSING, UNKNOWN = -1, -2
 """The codes of a missing label and of an unknown one, see :func:`find_labels`."""

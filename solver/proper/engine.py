@@ -16,10 +16,10 @@ from solver.kernels.jit import ensure_compiled
 from solver.kernels.packed_rows import packed
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
-from solver.proper import kernels
+from solver.proper import branch_and_bound
+from solver.proper.branch_and_bound import EVALUATED, HITS, LOOKUPS, REGIONS, ROOTS
 from solver.proper.dichotomies import Cuts, Dichotomies, Finder
 from solver.proper.integer_points import Points
-from solver.proper.kernels import EVALUATED, HITS, LOOKUPS, REGIONS, ROOTS
 from solver.proper.separating_tests import Partition
 from solver.proper.state import (
     AT,
@@ -125,10 +125,10 @@ class ProperEngine(Engine):
         one = self.params, self.rows, levels, scratch
         pairs = np.zeros((0, 2), np.int64)
         return (
-            ensure_compiled(kernels.load, *one, few, 0, 1, 0)
-            + ensure_compiled(kernels.step, *one, memo, top, 0)
-            + ensure_compiled(kernels.hear, self.params, self.rows, levels, pairs)
-            + ensure_compiled(kernels.add_others, *one, 0, 1, False)
+            ensure_compiled(branch_and_bound.load, *one, few, 0, 1, 0)
+            + ensure_compiled(branch_and_bound.step, *one, memo, top, 0)
+            + ensure_compiled(branch_and_bound.hear, self.params, self.rows, levels, pairs)
+            + ensure_compiled(branch_and_bound.add_others, *one, 0, 1, False)
         )
 
     def _arrays(self, room: int, splits: int) -> tuple[Levels, Scratch, Memo]:
@@ -189,11 +189,11 @@ class ProperEngine(Engine):
 
     def _evaluate(self, levels: Levels, iterations: int) -> int:
         if self._heard:
-            kernels.hear(self.params, self.rows, levels, np.concatenate(self._heard))
+            branch_and_bound.hear(self.params, self.rows, levels, np.concatenate(self._heard))
             self._known += self._heard
             self._heard.clear()
         return int(
-            kernels.step(
+            branch_and_bound.step(
                 self.params, self.rows, levels, self.scratch, self.memo, self.top, iterations
             )
         )
@@ -208,8 +208,8 @@ class ProperEngine(Engine):
         outcome = self._evaluate(self.levels, iterations)
         if outcome == PROVEN and self._helps < 2:
             one = self.params, self.rows, self.levels, self.scratch
-            kernels.add_others(*one, self.shard.index, self.shard.number, self._helps == 0)
-            kernels.hear(*one[:3], np.concatenate(self._known))
+            branch_and_bound.add_others(*one, self.shard.index, self.shard.number, self._helps == 0)
+            branch_and_bound.hear(*one[:3], np.concatenate(self._known))
             self._helps += 1
             return RUNNING
         return outcome
@@ -245,7 +245,7 @@ class ProperEngine(Engine):
         frame[SPLITS], frame[DEPTH] = self.splits, self.depth
         frame[LIMIT] = INFINITE if self.given is None else self.given[0] - 1
         self.levels.region[0] = packed(np.ones(len(self.problem.codes), bool))
-        kernels.load(
+        branch_and_bound.load(
             self.params, self.rows, self.levels, self.scratch, self._masks, self.shard.index,
             self.shard.number, self._least,
         )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import GOLDEN, ZERO, Ints, Words
-from solver.kernels.hashing import folded, free_slot, slots_for
+from solver.kernels.hash_tables import folded, free_slot, slots_for
 from solver.kernels.jit import helper, kernel
 from solver.kernels.records import by_reference
 

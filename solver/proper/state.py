@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints, Words
-from solver.kernels.hashing import slots_for
+from solver.kernels.hash_tables import slots_for
 from solver.kernels.records import by_reference
 from solver.proper.mask_sets import MaskSet, new_set, set_bytes
 

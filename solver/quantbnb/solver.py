@@ -19,11 +19,11 @@ from solver.options import Option
 from solver.problem.problem import Problem
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.greedy import GREEDY
-from solver.quantbnb.merge_thresholds import Columns
 from solver.quantbnb.paper.initial_state import begin
 from solver.quantbnb.paper.state import BOUNDS
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.quantbnb.regression.greedy import GREEDY_SQUARES
+from solver.quantbnb.thresholds_to_ordinal import Columns
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
 
@@ -49,8 +49,8 @@ class QuantBnB(Solver):
     -----
     ``nodes`` and ``iterations``, and the limit on the former, count evaluated thresholds: the
     cost of the best stumps of both parts of a split, or a bound that is good enough. In regression,
-    another search (:mod:`solver.quantbnb.regression.kernels`), they count batches of up to eight
-    cuts.
+    another search (:mod:`solver.quantbnb.regression.best_first_search`), they count batches of up
+    to eight cuts.
 
     Its arrays take features² · rows · 2 bytes, or 4 with more than 32 766 different values of a
     feature; those of regression features · rows · 8 bytes for every level but the last. Without a

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from solver.engine.growable_arrays import within_memory
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN
-from solver.kernels.hashing import fill_slots, slots_for
+from solver.kernels.hash_tables import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.integer_weights import least_weight
 from solver.problem.problem import Problem
 from solver.rashomon.kernels.counting import count_trees, make_cells
-from solver.rashomon.kernels.graph import SIZE, Graph, enter_root, expand_graph, make_graph
-from solver.rashomon.kernels.subproblems import (
+from solver.rashomon.kernels.expand_graph import SIZE, Graph, enter_root, expand_graph, make_graph
+from solver.rashomon.kernels.state import (
     EXPANDED,
     NO_LIMIT,
     NODES,

@@ -14,8 +14,8 @@ import numpy as np
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.kernels.graph import EDGES, EXPANDED_NODES, Graph
-from solver.rashomon.kernels.subproblems import Space
+from solver.rashomon.kernels.expand_graph import EDGES, EXPANDED_NODES, Graph
+from solver.rashomon.kernels.state import Space
 from solver.trees.tree import Shape
 
 Pair = tuple[int, int]

@@ -14,8 +14,8 @@ from solver.kernels.constants import FULL, PROVEN, Ints, Words
 from solver.limits import Limits
 from solver.rashomon.build_graph import LimitError
 from solver.rashomon.kernels.counting import CELLS, LEFT, WANTED, Cells, count_trees, make_cells
-from solver.rashomon.kernels.graph import EXPANDED_NODES, Graph
-from solver.rashomon.kernels.subproblems import Space
+from solver.rashomon.kernels.expand_graph import EXPANDED_NODES, Graph
+from solver.rashomon.kernels.state import Space
 from solver.solution import Status
 
 _WORD_BITS = 64

@@ -13,7 +13,7 @@ from solver.monitor import Monitor
 from solver.problem.problem import Problem
 from solver.rashomon.build_graph import LimitError, Prices, Search
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.kernels.graph import EXPANDED_NODES
+from solver.rashomon.kernels.expand_graph import EXPANDED_NODES
 from solver.rashomon.optimum import Price, find_optimum, price_for
 from solver.rashomon.rashomon_set import Question, RashomonSet, copies, counted_trees
 from solver.rashomon.split_limit import smaller_trees

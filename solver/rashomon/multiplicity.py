@@ -19,8 +19,8 @@ from solver.features.to_pandas import as_frame
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.enumerate_trees import GoodTrees, Split
-from solver.rashomon.kernels.graph import EXPANDED_NODES, Graph
-from solver.rashomon.kernels.subproblems import Space
+from solver.rashomon.kernels.expand_graph import EXPANDED_NODES, Graph
+from solver.rashomon.kernels.state import Space
 
 Ways = Mapping[int, int]
 """A size, and in how many ways it comes about.

@@ -21,7 +21,7 @@ from solver.problem.problem import Problem
 from solver.rashomon.build_graph import Prices
 from solver.rashomon.enumerate_trees import GoodTrees
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.kernels.graph import EDGES, EXPANDED_NODES
+from solver.rashomon.kernels.expand_graph import EDGES, EXPANDED_NODES
 from solver.rashomon.multiplicity import Multiplicity, Predictions
 from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
 from solver.rashomon.tree_filters import Wish, Wishes

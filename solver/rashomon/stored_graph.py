@@ -10,9 +10,9 @@ from solver.errors import InputError
 from solver.kernels.constants import ZERO, Ints
 from solver.kernels.jit import ensure_compiled, helper, kernel
 from solver.problem.problem import Problem
-from solver.rashomon.kernels.graph import CHILDREN, EDGES, EXPANDED_NODES, Graph, make_graph
+from solver.rashomon.kernels.expand_graph import CHILDREN, EDGES, EXPANDED_NODES, Graph, make_graph
 from solver.rashomon.kernels.memo import describe
-from solver.rashomon.kernels.subproblems import NO_LIMIT, NODES, Space, make_memo, make_space
+from solver.rashomon.kernels.state import NO_LIMIT, NODES, Space, make_memo, make_space
 
 
 class StoredGraph(NamedTuple):

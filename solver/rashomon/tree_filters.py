@@ -15,7 +15,7 @@ from solver.problem.problem import Problem
 from solver.rashomon.duplicate_features import TableFeature, table_features
 from solver.rashomon.enumerate_trees import GoodTrees, Pair
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.kernels.graph import EDGES
+from solver.rashomon.kernels.expand_graph import EDGES
 from solver.rashomon.monotone import MonotoneTrees, Values, rules_of
 from solver.trees.tree import Shape
 

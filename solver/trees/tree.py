@@ -20,7 +20,7 @@ from solver.features.node_tests import CategoryTest, NodeTest, parse_test
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.to_pandas import as_frame
 from solver.features.utf8 import check_storable
-from solver.rich_display import RichDisplay
+from solver.html_repr import RichDisplay
 
 TaskType: TypeAlias = Literal["classification", "regression"]
 

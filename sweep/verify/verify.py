@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from solver.errors import InputError
 from solver.features.number_format import count
-from solver.objective.squared_error import tolerance_of
+from solver.objective.exact_squared_error import tolerance_of
 from solver.solution import Status, share_without
 from solver.trees.tree import Tree
 from sweep.filesystem import Folder, Place, open_folder

@@ -60,10 +60,10 @@ class SquaredErrors:
 
     Notes
     -----
-    Targets must be scaled by :func:`solver.objective.squared_error.in_unit_range`. A sum of n terms
-    of one sign has a relative error of at most n units in the last place. The tolerance is well
-    above that, so few moves are useless. Means of very unequal weights may be less accurate; the
-    solver counts exactly whether a pass has improved the tree.
+    Targets must be scaled by :func:`solver.objective.exact_squared_error.in_unit_range`. A sum of
+    n terms of one sign has a relative error of at most n units in the last place. The tolerance is
+    well above that, so few moves are useless. Means of very unequal weights may be less accurate;
+    the solver counts exactly whether a pass has improved the tree.
     """
 
     def __init__(self, values: NDArray[np.float64], weights: NDArray[np.int64]) -> None:

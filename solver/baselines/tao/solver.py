@@ -19,7 +19,7 @@ from solver.engine.tree_constraints import keeps_limits
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import CostScale, objective
-from solver.objective.squared_error import in_unit_range
+from solver.objective.exact_squared_error import in_unit_range
 from solver.options import Option
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint

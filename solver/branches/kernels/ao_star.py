@@ -18,10 +18,10 @@ from solver.branches.kernels.bounds import (
     share_out,
     supported,
 )
+from solver.branches.kernels.branch_rows import child_key, collect_child, lay_rows
 from solver.branches.kernels.expand import expand
 from solver.branches.kernels.lp_dual_bounds import forget_duals, note_work
 from solver.branches.kernels.memo import add, branch_hash, feature_of, find, same_branch, same_hash
-from solver.branches.kernels.row_bitsets import child_key, collect_child, lay_rows
 from solver.branches.kernels.similar_support import share_bound
 from solver.branches.kernels.state import (
     BASE,

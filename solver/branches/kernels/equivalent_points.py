@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from solver.branches.kernels import stack_frame
-from solver.branches.kernels.row_bitsets import add_weights
+from solver.branches.kernels.branch_rows import add_weights
 from solver.branches.kernels.state import BLOCK, Space
 from solver.kernels.constants import ONE, ZERO
-from solver.kernels.hashing import folded
+from solver.kernels.hash_tables import folded
 from solver.kernels.jit import helper
 
 ROW, LABEL, RUN, MOST, MOST_LABEL = range(5)

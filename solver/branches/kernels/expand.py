@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import first_bounds, refresh_split, supported
+from solver.branches.kernels.branch_rows import add_weights, drop_columns, pack_columns, word_weight
 from solver.branches.kernels.equivalent_points import find_floors
 from solver.branches.kernels.feature_pair_bounds import pair_binary
 from solver.branches.kernels.lp_dual_bounds import dual_bound, has_duals, sum_duals
 from solver.branches.kernels.multiway_pair_bounds import pair_multiway
-from solver.branches.kernels.row_bitsets import add_weights, drop_columns, pack_columns, word_weight
 from solver.branches.kernels.state import BLOCK, Space, Stack
 from solver.kernels.jit import helper
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.branches.kernels import stack_frame
-from solver.branches.kernels.row_bitsets import add_weights, columns_at
+from solver.branches.kernels.branch_rows import add_weights, columns_at
 from solver.branches.kernels.state import (
     BLOCK,
     ERRORS,

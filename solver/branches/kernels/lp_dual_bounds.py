@@ -18,7 +18,7 @@ import numpy as np
 
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import raise_split
-from solver.branches.kernels.row_bitsets import columns_at
+from solver.branches.kernels.branch_rows import columns_at
 from solver.branches.kernels.state import (
     DEEPEST,
     DUE,

@@ -6,7 +6,7 @@ import numpy as np
 
 from solver.branches.kernels.state import LITERALS, NODES, SMALL, Space
 from solver.kernels.constants import GOLDEN, ONE, ZERO, Ints
-from solver.kernels.hashing import free_slot
+from solver.kernels.hash_tables import free_slot
 from solver.kernels.jit import helper
 from solver.kernels.packed_rows import Table
 from solver.objective.exact_objective import INFINITE

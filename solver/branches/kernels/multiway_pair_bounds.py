@@ -6,8 +6,8 @@ import numpy as np
 
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import rank
+from solver.branches.kernels.branch_rows import add_weights
 from solver.branches.kernels.feature_pair_bounds import column_word
-from solver.branches.kernels.row_bitsets import add_weights
 from solver.branches.kernels.state import BLOCK, Scratch, Space
 from solver.kernels.constants import ZERO
 from solver.kernels.jit import helper

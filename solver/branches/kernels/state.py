@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from solver.branches.kernels import stack_frame
 from solver.kernels.constants import Ints, Words
-from solver.kernels.hashing import slots_for
+from solver.kernels.hash_tables import slots_for
 from solver.kernels.packed_rows import Table
 from solver.kernels.records import by_reference
 from solver.kernels.simd import LANES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from solver.branches.base_engine import GraphEngine
-from solver.branches.paper import kernels
+from solver.branches.paper import ao_star
 from solver.branches.paper.bit_vectors import Layout, lay_out
 from solver.branches.paper.state import (
     ACTIONS,
@@ -27,7 +27,7 @@ from solver.branches.paper.state import (
 )
 from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
-from solver.kernels.hashing import fill_slots
+from solver.kernels.hash_tables import fill_slots
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
@@ -53,7 +53,7 @@ class PaperEngine(GraphEngine):
         )
         self.pool: Pool = new_pool(constraints.budgets)
         self.compile_seconds = self._compile()
-        kernels.init_root(self.space)
+        ao_star.init_root(self.space)
         self._leaf = self.upper_bound
 
     @property
@@ -63,8 +63,8 @@ class PaperEngine(GraphEngine):
 
     def _compile(self) -> float:
         return (
-            ensure_compiled(kernels.init_root, self.space)
-            + ensure_compiled(kernels.step, self.space, 0, 0, 0)
+            ensure_compiled(ao_star.init_root, self.space)
+            + ensure_compiled(ao_star.step, self.space, 0, 0, 0)
             + ensure_compiled(fill_slots, self.pool.memo, self.pool.node_hash, 0)
         )
 
@@ -96,7 +96,7 @@ class PaperEngine(GraphEngine):
         return bytes_of(self.layout, self.scratch, self.pool)
 
     def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
-        return kernels.step(self.space, iterations, target_cost, known_cost)
+        return ao_star.step(self.space, iterations, target_cost, known_cost)
 
     def grow(self, limit: int | None) -> bool:
         used = self.pool.used

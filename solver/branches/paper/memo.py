@@ -6,7 +6,7 @@ import numpy as np
 
 from solver.branches.paper.state import LITERALS, NODES, Scratch, Space
 from solver.kernels.constants import GOLDEN
-from solver.kernels.hashing import mixed
+from solver.kernels.hash_tables import mixed
 from solver.kernels.jit import helper
 
 

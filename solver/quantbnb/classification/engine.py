@@ -16,7 +16,7 @@ from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact_objective import CostScale
-from solver.quantbnb.classification import kernels, sorted_table
+from solver.quantbnb.classification import best_first_search, sorted_table
 from solver.quantbnb.classification.state import (
     BOUND,
     CHILD,
@@ -113,8 +113,10 @@ class QuantEngine(Engine):
         self.sizes = sorted_table.sizes_of(self.arities, self.classes, self.weights)
         wide = bool(self.arities) and sorted_table.rank_type(self.arities) is np.int32
         self._fill = sorted_table.fill_wide if wide else sorted_table.fill
-        self._step = kernels.step_wide if wide else kernels.step
-        self._divide = kernels.restore_parts_wide if wide else kernels.restore_parts
+        self._step = best_first_search.step_wide if wide else best_first_search.step
+        self._divide = (
+            best_first_search.restore_parts_wide if wide else best_first_search.restore_parts
+        )
         self.compile_seconds = 0.0 if depth == 0 else self._compile()
         if state is not None:
             self._restore(state)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.quantbnb.paper import kernels
+from solver.quantbnb.paper import box_bounds
 from solver.quantbnb.paper.box_narrowing import least_after, narrowed, pruned
 from solver.quantbnb.paper.shallow import Found, Report, ShallowSearch, Work, unheard
 from solver.quantbnb.paper.state import Boxes, Costs, Ints, all_boxes, joined, spaced
@@ -72,7 +72,7 @@ class PaperSearch(ShallowSearch):
         """
         best = Found(cutoff, None)
         if order.shape[0]:
-            relaxed, alone = kernels.leaf_costs(self.table, self.params, self.scratch, order[0])
+            relaxed, alone = box_bounds.leaf_costs(self.table, self.params, self.scratch, order[0])
             best = Found(alone, -1) if alone < cutoff else best
             if depth == 0 or relaxed <= self.params.split or relaxed == 0.0:
                 return best
@@ -136,7 +136,7 @@ class PaperSearch(ShallowSearch):
 
         Their bounds hold: they are of rows that are all among these.
         """
-        _, alone = kernels.leaf_costs(self.table, self.params, self.scratch, order[0])
+        _, alone = box_bounds.leaf_costs(self.table, self.params, self.scratch, order[0])
         best = Found(alone, -1) if alone < cutoff else Found(cutoff, None)
         if best.cost <= self.params.split:
             return best
@@ -193,7 +193,7 @@ class PaperSearch(ShallowSearch):
         self, order: Ints, boxes: Boxes, most: float, bounding: bool
     ) -> Generator[None, None, Side]:
         """The :class:`Side` of one child of the root on its rows, without boxes above ``most``."""
-        relaxed, alone = kernels.leaf_costs(self.table, self.params, self.scratch, order[0])
+        relaxed, alone = box_bounds.leaf_costs(self.table, self.params, self.scratch, order[0])
         best = Found(alone, -1)
         parts, lefts, rights = [], [], []
         # Their bounds are of rows that are all among these, and hold.

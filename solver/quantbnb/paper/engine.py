@@ -13,7 +13,7 @@ from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact_objective import CostScale, SquaredCostScale
-from solver.quantbnb.paper import kernels
+from solver.quantbnb.paper import box_bounds
 from solver.quantbnb.paper.any_depth import PaperSearch
 from solver.quantbnb.paper.shallow import Found
 from solver.quantbnb.paper.state import (
@@ -210,10 +210,10 @@ def _compile(table: Table, arities: NDArray[np.int64], params: Params) -> float:
     boxes, counts = all_boxes(arities), np.zeros(3, np.int64)
     answers = new_answers(boxes.size, len(arities), params.pieces)
     return (
-        ensure_compiled(kernels.leaf_costs, *common, search.stats.astype(np.int32))
-        + ensure_compiled(kernels.best_stump, *common, search.stats, search.order, counts)
+        ensure_compiled(box_bounds.leaf_costs, *common, search.stats.astype(np.int32))
+        + ensure_compiled(box_bounds.best_stump, *common, search.stats, search.order, counts)
         + ensure_compiled(
-            kernels.evaluate,
+            box_bounds.evaluate,
             *common,
             search.stats,
             search.order,

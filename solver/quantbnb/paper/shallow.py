@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.quantbnb.paper import kernels
+from solver.quantbnb.paper import box_bounds
 from solver.quantbnb.paper.box_narrowing import least_after, narrowed
 from solver.quantbnb.paper.state import (
     EFFORT,
@@ -80,12 +80,12 @@ class ShallowSearch:
 
         In regression this is CART.
         """
-        relaxed, alone = kernels.leaf_costs(self.table, self.params, self.scratch, order[0])
+        relaxed, alone = box_bounds.leaf_costs(self.table, self.params, self.scratch, order[0])
         leaf = Found(alone, -1 if alone < math.inf else None)
         tree = np.zeros(2, np.int64)
         if depth == 0 or relaxed <= self.params.split or relaxed == 0.0:
             return leaf
-        kernels.best_stump(self.table, self.params, self.scratch, self.stats, order, tree)
+        box_bounds.best_stump(self.table, self.params, self.scratch, self.stats, order, tree)
         feature, cut = tree.tolist()
         if feature < 0:
             return leaf
@@ -119,7 +119,7 @@ class ShallowSearch:
         yield from self._pause()
         self.budget -= 1
         tree = np.zeros(2, np.int64)
-        cost = kernels.best_stump(self.table, self.params, self.scratch, self.stats, order, tree)
+        cost = box_bounds.best_stump(self.table, self.params, self.scratch, self.stats, order, tree)
         if cost >= best.cost:
             return best
         return Found(cost, (self._number(int(tree[0]), int(tree[1])), (-1, -1)))
@@ -143,13 +143,13 @@ class ShallowSearch:
     def _evaluate(
         self, order: Ints, boxes: Boxes, bounding: bool
     ) -> Generator[None, None, Answers]:
-        """Upper and lower bounds of boxes on some rows, see :func:`kernels.evaluate`."""
+        """Upper and lower bounds of boxes on some rows, see :func:`box_bounds.evaluate`."""
         answers = new_answers(boxes.size, len(self.arities), self.params.pieces)
         yield from self._rest(answers.nbytes)
         cursor = np.zeros(3, np.int64)
         while True:
             done = int(self.stats[ITERATIONS])
-            finished = kernels.evaluate(
+            finished = box_bounds.evaluate(
                 self.table,
                 self.params,
                 self.scratch,

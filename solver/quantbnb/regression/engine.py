@@ -20,7 +20,7 @@ from solver.engine.growable_arrays import ROOM, bytes_of, check_search
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled
-from solver.quantbnb.regression import kernels
+from solver.quantbnb.regression import best_first_search
 from solver.quantbnb.regression.simd import LANES
 from solver.quantbnb.regression.state import (
     BOUND,
@@ -150,8 +150,8 @@ class SquaresEngine(Engine):
         """Compile the kernels for arrays of the types that the search will have."""
         parts = new_parts(1, 1, 1, 1)
         return ensure_compiled(
-            kernels.step, parts, self.params, self._scratch, self.levels, 0, 0.0
-        ) + ensure_compiled(kernels.rebuild, parts, self._scratch, self.levels)
+            best_first_search.step, parts, self.params, self._scratch, self.levels, 0, 0.0
+        ) + ensure_compiled(best_first_search.rebuild, parts, self._scratch, self.levels)
 
     def step(self, iterations: int, target_cost: float) -> int:
         """Do some steps; see :class:`solver.engine.driver.Engine`."""
@@ -163,7 +163,7 @@ class SquaresEngine(Engine):
             self.ended = self._fill_some()
             return PROVEN if self.ended else RUNNING
         most = math.ldexp(float(target_cost), -self.unit)
-        outcome = kernels.step(
+        outcome = best_first_search.step(
             self.parts, self.params, self._scratch, self.levels, iterations, most
         )
         self.ended = outcome == PROVEN
@@ -187,7 +187,7 @@ class SquaresEngine(Engine):
         self.parts.squares[0] = self.sums[:, outputs + 1 :]
         self.parts.total[0] = self.sums.sum(axis=0)
         if self.depth > 1:
-            kernels.rebuild(self.parts, self._scratch, self.levels)
+            best_first_search.rebuild(self.parts, self._scratch, self.levels)
             return False
         price = self.levels.price[0]
         cost = self.params.split + max(0.0, price[COST] - self._best_gain)

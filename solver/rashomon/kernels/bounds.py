@@ -5,7 +5,7 @@ from __future__ import annotations
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper
 from solver.rashomon.kernels.class_counts import grandchildren_of, leaf_cost, weight_of
-from solver.rashomon.kernels.subproblems import NO_LIMIT, Space
+from solver.rashomon.kernels.state import NO_LIMIT, Space
 
 
 @helper

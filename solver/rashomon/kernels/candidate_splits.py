@@ -15,7 +15,7 @@ from solver.rashomon.kernels.class_counts import (
     weight_of,
 )
 from solver.rashomon.kernels.memo import enter, find
-from solver.rashomon.kernels.subproblems import Space
+from solver.rashomon.kernels.state import Space
 
 
 @helper

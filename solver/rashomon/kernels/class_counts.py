@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from solver.kernels.constants import ZERO, Ints
 from solver.kernels.jit import helper, popcount
-from solver.rashomon.kernels.subproblems import Space
+from solver.rashomon.kernels.state import Space
 
 
 @helper

@@ -14,8 +14,8 @@ import numpy as np
 from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO, Floats, Ints, Words
 from solver.kernels.jit import helper, kernel
 from solver.kernels.records import by_reference
-from solver.rashomon.kernels.graph import EXPANDED_NODES, Graph
-from solver.rashomon.kernels.subproblems import Space
+from solver.rashomon.kernels.expand_graph import EXPANDED_NODES, Graph
+from solver.rashomon.kernels.state import Space
 
 LEFT, CELLS, WANTED = range(3)
 """Places of ``Cells.used``: nodes to count, cells, and the entries of a grid that is too small."""

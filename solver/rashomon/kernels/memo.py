@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import GOLDEN
-from solver.kernels.hashing import folded, mixed
+from solver.kernels.hash_tables import folded, mixed
 from solver.kernels.jit import helper
 from solver.rashomon.kernels.bounds import bound_by_classes
 from solver.rashomon.kernels.class_counts import leaf_cost, select, weigh
-from solver.rashomon.kernels.subproblems import NODES, Space
+from solver.rashomon.kernels.state import NODES, Space
 
 
 @helper

@@ -13,7 +13,7 @@ from solver.rashomon.kernels.candidate_splits import (
     least_shallow,
     rank_features,
 )
-from solver.rashomon.kernels.subproblems import EXPANDED, SLICE_END, Space
+from solver.rashomon.kernels.state import EXPANDED, SLICE_END, Space
 
 
 @helper

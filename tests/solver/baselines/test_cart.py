@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from solver import InputError, Limits, Problem, solve
-from solver.trees.pruning import prunings
+from solver.trees.cost_complexity_pruning import prunings
 from solver.verify.scorer import score
 from tests.helpers.strategies import random_table
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.catalogue import solve
 from solver.errors import InputError
 from solver.features.columns import ColumnSpec
 from solver.problem.problem import Problem
+from solver.solve_problem import solve
 from sweep.datasets.dataset import Dataset
 
 DATE, CATEGORY = ColumnSpec("date"), ColumnSpec("category")

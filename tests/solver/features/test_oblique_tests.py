@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from solver.catalogue import regularization_path, solve
 from solver.errors import InputError
 from solver.features.node_tests import parse_test
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
 from solver.limits import Limits
 from solver.problem.problem import Problem
-from solver.trees.pruning import prunings
+from solver.solve_problem import regularization_path, solve
+from solver.trees.cost_complexity_pruning import prunings
 from solver.trees.tree import Tree, shape_of
 from solver.verify.scorer import score
 from tests.helpers.row_scores import score_rows

@@ -7,11 +7,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from solver.catalogue import solve
 from solver.errors import InputError
 from solver.estimators.branches import BranchesClassifier
 from solver.features.to_pandas import as_frame
 from solver.problem.problem import Problem
+from solver.solve_problem import solve
 
 BIG = 2**53
 

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from solver.catalogue import regularization_path, solve
 from solver.errors import InputError
 from solver.estimators import BranchesClassifier
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, ThresholdTest
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
 from solver.problem.problem import Problem
+from solver.solve_problem import regularization_path, solve
 from solver.trees.export import export_dot, export_svg, export_text, plot_tree
 from solver.trees.tree import Node, Tree
 from solver.trees.tree_view import fold_terms, in_short, layout, tree_view

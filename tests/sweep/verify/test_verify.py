@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from solver.objective.squared_error import tolerance_of
+from solver.objective.exact_squared_error import tolerance_of
 from solver.solution import share_without
 from solver.trees.tree import Tree
 from sweep.plan.plan import make_plan

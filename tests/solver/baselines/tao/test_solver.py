@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 
 from solver import Limits, Problem, regularization_path, solve
 from solver.monitor import Monitor
-from solver.trees.pruning import prunings
+from solver.trees.cost_complexity_pruning import prunings
 from solver.verify.scorer import score
 from tests.helpers.strategies import random_table
 

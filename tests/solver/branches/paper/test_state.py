@@ -4,7 +4,7 @@ import numpy as np
 
 from solver.branches.paper.state import NODES, bytes_at, grown_sizes, new_pool, resize
 from solver.engine.growable_arrays import bytes_of
-from solver.kernels.hashing import fill_slots
+from solver.kernels.hash_tables import fill_slots
 
 
 def test_growing_keeps_the_content_and_makes_the_room():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solver
-from solver.trees.pruning import prunings
+from solver.trees.cost_complexity_pruning import prunings
 from solver.trees.tree import Shape, Tree
 from tests.helpers.strategies import Table, tables
 

@@ -21,8 +21,8 @@ from solver.rashomon.kernels.candidate_splits import (
     rank_features,
 )
 from solver.rashomon.kernels.memo import describe
+from solver.rashomon.kernels.state import NODES, Space
 from solver.rashomon.kernels.subproblem_minimum import find_minimum
-from solver.rashomon.kernels.subproblems import NODES, Space
 
 EXPANDED_NODES, EDGES, CHILDREN, SIZE = range(4)
 """Places of ``Graph.used``; SIZE is that of the largest subproblem that may wait."""

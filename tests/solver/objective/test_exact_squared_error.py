@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from solver import InputError, Limits, Problem, Status, Tree
 from solver.catalogue import get_solver
-from solver.objective.squared_error import Moments, in_unit_range
-from solver.trees.pruning import prunings
+from solver.objective.exact_squared_error import Moments, in_unit_range
+from solver.trees.cost_complexity_pruning import prunings
 from solver.verify.scorer import score
 from solver.verify.solution_checks import disagreement
 from tests.helpers.row_scores import score_rows

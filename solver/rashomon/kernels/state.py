@@ -1,4 +1,4 @@
-"""The subproblems of a Rashomon set: sets of points, their bounds, and a memo of them.
+"""The arrays of the search for good trees: points, a memo of subproblems, and open frames.
 
 A subproblem is the set of points in a branch, and the depth that is left. Branches with equal sets
 are one subproblem. Costs are integers: ``error`` for a unit of weight in error and ``split`` for a
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.kernels.constants import Ints, Words
-from solver.kernels.hashing import slots_for
+from solver.kernels.hash_tables import slots_for
 from solver.kernels.packed_rows import packed
 from solver.kernels.records import by_reference
 from solver.problem.problem import Problem

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solver.quantbnb.paper import kernels
+from solver.quantbnb.paper import box_bounds
 from solver.quantbnb.paper.box_narrowing import narrowed
 from solver.quantbnb.paper.state import (
     BOUNDS,
@@ -41,7 +41,7 @@ def bounded(table, params, box, rows=None):
         np.zeros(1),
     )
     answers = new_answers(1, len(table.codes), params.pieces)
-    done = kernels.evaluate(
+    done = box_bounds.evaluate(
         table,
         params,
         new_scratch(table, params.pieces),
@@ -210,7 +210,7 @@ def test_the_iteration_of_appendix_a(example):
 
 def test_the_terms_of_w1_are_those_of_the_paper():
     """s' = floor(0.6·n·s/(b − a)), with b − a counted in rows, and no more than there are cuts."""
-    terms = kernels.terms.py_func  # type: ignore[attr-defined]
+    terms = box_bounds.terms.py_func  # type: ignore[attr-defined]
     params = Params(1.0, 0.0, 1.0, 3, BOUNDS.index("w1"))
     assert terms(params, 900, 300, 300) == 5
     assert terms(params, 900, 100, 100) == 16
