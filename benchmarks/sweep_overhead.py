@@ -30,8 +30,8 @@ from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.store.part_files import Parts
 from sweep.store.read_results import read_results
-from sweep.store.run_index import COLUMNS as INDEX
-from sweep.store.run_index import Index
+from sweep.store.task_key_index import COLUMNS as INDEX
+from sweep.store.task_key_index import Index
 
 TINY = """
 name: tiny

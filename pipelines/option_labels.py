@@ -8,7 +8,7 @@ from typing import Any
 
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
-from sweep.spec.requested_extras import (
+from sweep.spec.requested_outputs import (
     PROOF,
     RASHOMON,
     asked_rashomon,

@@ -323,7 +323,7 @@ def _most_time(plan: Plan) -> str:
 
 def _shown_lams(block: Block) -> str:
     """The λ of a block in short: ``0.01``, ``0.1 … 0.001``, ``path from 0.001``."""
-    from sweep.spec.requested_extras import shown_lam
+    from sweep.spec.requested_outputs import shown_lam
 
     first, last = block.lams[0].label, block.lams[-1].label
     if len(block.lams) == 1:

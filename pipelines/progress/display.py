@@ -45,7 +45,7 @@ def describe(progress: Progress) -> list[str]:
 
 def describe_failure(row: dict[str, Any]) -> str:
     """The failed task, and the last line of its error."""
-    from sweep.spec.requested_extras import shown_lam
+    from sweep.spec.requested_outputs import shown_lam
 
     fold = "" if row["fold"] is None else f", fold {row['fold']}"
     lines = (row["error"] or "no message").strip().splitlines()

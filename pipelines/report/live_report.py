@@ -22,7 +22,7 @@ from solver.errors import InputError
 from solver.features.number_format import at_least, count
 from sweep.events import Progress
 from sweep.filesystem import Folder, Place, open_folder
-from sweep.spec.requested_extras import shown_lam
+from sweep.spec.requested_outputs import shown_lam
 from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.plan_file import plan_tables
 from sweep.store.sweep_status import SweepStatus, open_searches, sweep_status

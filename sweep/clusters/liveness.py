@@ -16,7 +16,7 @@ from sweep.clusters.base import Cluster
 from sweep.events import Listener
 from sweep.plan.software_versions import difference
 from sweep.worker.dask_steps import REFUSED
-from sweep.worker.worker_process import LEAVING
+from sweep.worker.stop_requests import LEAVING
 
 _KEEP_SECONDS = 5.0
 

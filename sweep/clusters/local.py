@@ -17,7 +17,7 @@ from sweep.clusters.dask_settings import flatten
 from sweep.clusters.main_guard import NO_GUARD, check_main, watched_main
 from sweep.clusters.validators import Memory
 from sweep.worker.fork_server import SETTINGS, start_fork_server
-from sweep.worker.worker_process import LocalWorker
+from sweep.worker.stop_requests import LocalWorker
 
 _NEVER = "365d"
 

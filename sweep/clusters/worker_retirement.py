@@ -8,7 +8,7 @@ import time
 
 from distributed import Worker, WorkerPlugin
 
-from sweep.worker.worker_process import LEAVING, request_leave
+from sweep.worker.stop_requests import LEAVING, request_leave
 
 RETIRE_AT = "TREESWEEP_RETIRE_AT"
 """The environment variable that says when a worker must retire, in seconds since 1970."""

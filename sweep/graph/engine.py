@@ -33,7 +33,7 @@ from sweep.store.sweep_status import answered_gap
 from sweep.store.write_retries import RetryingWriter
 from sweep.worker import tasks
 from sweep.worker.run_settings import GRACE, LARGEST_STATE, Run
-from sweep.worker.worker_process import name_run
+from sweep.worker.stop_requests import name_run
 
 CHECKPOINT_SECONDS = 30.0
 

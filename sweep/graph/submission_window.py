@@ -42,8 +42,8 @@ from sweep.worker.checkpointing import WANTED
 from sweep.worker.exit_reasons import MEMORY_TOPIC, TellExits
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import LISTENS, PROVEN, deliver
+from sweep.worker.stop_requests import give_up, request_stop, take_over
 from sweep.worker.tasks import warm_up_aside
-from sweep.worker.worker_process import give_up, request_stop, take_over
 
 Row = dict[str, Any]
 

@@ -32,7 +32,7 @@ from sweep.plan.auto_choices import settle
 from sweep.plan.task_keys import KeyMaker, canonical, question_limits
 from sweep.spec import folds
 from sweep.spec.lambda_axis import Axis, Lam
-from sweep.spec.requested_extras import asked_rashomon, asks_path
+from sweep.spec.requested_outputs import asked_rashomon, asks_path
 from sweep.spec.spec import Choice, DatasetEntry, Spec, SweepFile
 
 BYTES_PER_ROW = 1500

@@ -31,7 +31,7 @@ from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec.folds import NoValidation, Validation
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
 from sweep.spec.rashomon_entry import RashomonEntry
-from sweep.spec.requested_extras import LAM, PATH, PROOF, RASHOMON, with_asks
+from sweep.spec.requested_outputs import LAM, PATH, PROOF, RASHOMON, with_asks
 from sweep.spec.yaml_reader import (
     Strict,
     YamlFile,
@@ -65,7 +65,7 @@ class Choice:
     """One encoding or solver with its options."""
 
     name: str
-    options: dict[str, Any]  # with defaults, and with those of sweep.spec.requested_extras
+    options: dict[str, Any]  # with defaults, and with those of sweep.spec.requested_outputs
     limits: dict[str, Any]  # of this choice alone, by the names of solver.limits.Limits
     shards: int = 1
     """The number of shards of each task. It does not change the answer, so choices that differ only

@@ -23,7 +23,7 @@ from solver.rashomon import Cell, Question, RashomonSet, StoredGraph
 from solver.solution import Status
 from sweep.filesystem import Folder
 from sweep.plan.task_keys import canonical
-from sweep.spec.requested_extras import asked_rashomon
+from sweep.spec.requested_outputs import asked_rashomon
 from sweep.store import certificate_files, checksummed_parquet
 
 FOLDER = "rashomon"

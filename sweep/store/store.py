@@ -30,16 +30,16 @@ from sweep.store import certificate_files as proofs
 from sweep.store import (
     checksummed_parquet,
     rashomon_files,
-    run_index,
     search_states,
     shard_files,
+    task_key_index,
 )
 from sweep.store.lease import FOLDER as LEASES
 from sweep.store.lease import Lease, LostLeaseError, is_live
 from sweep.store.part_files import DAMAGED, GRACE, Parts
-from sweep.store.run_index import Index
 from sweep.store.search_states import Held, States
 from sweep.store.shard_files import KeptShards
+from sweep.store.task_key_index import Index
 
 FORMAT = "treesweep-store"
 VERSION = 1
@@ -131,7 +131,7 @@ class Store:
 
     def _read_index(self) -> Index:
         """The index of all rows. Damaged parts are moved away."""
-        columns = [*run_index.COLUMNS, proofs.BYTES, rashomon_files.BYTES]
+        columns = [*task_key_index.COLUMNS, proofs.BYTES, rashomon_files.BYTES]
         try:
             rows = self.parts.read(columns)
         except checksummed_parquet.DamagedError:

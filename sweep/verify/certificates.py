@@ -18,7 +18,7 @@ from solver.solution import Status
 from solver.verify.certificate_checker import Refused, check
 from sweep.filesystem import Folder
 from sweep.rows.path_columns import objective_at, stored_claims
-from sweep.spec.requested_extras import asks_proof
+from sweep.spec.requested_outputs import asks_proof
 from sweep.store.certificate_files import BYTES, read_certificate, relative_path
 from sweep.verify.datasets import FoldKey, Tables
 

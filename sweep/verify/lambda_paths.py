@@ -12,7 +12,7 @@ from solver.path.envelope import Envelope
 from solver.problem.problem import Problem
 from solver.solution import Status
 from sweep.rows.path_columns import check_steps, objective_at, stored_claims
-from sweep.spec.requested_extras import asks_path
+from sweep.spec.requested_outputs import asks_path
 
 _SHARED = ("errors", "splits", "leaves", "depth", "test_errors", "tree")
 

@@ -16,7 +16,7 @@ from solver.solution import Status
 from solver.verify.certificate_checker import Refused
 from solver.verify.rashomon_checker import Rules, Subproblem, recount
 from sweep.filesystem import Folder
-from sweep.spec.requested_extras import asked_rashomon
+from sweep.spec.requested_outputs import asked_rashomon
 from sweep.store.rashomon_files import BYTES, StoredSet, read_set, relative_path
 from sweep.verify.certificates import check_file
 from sweep.verify.datasets import FoldKey, Tables

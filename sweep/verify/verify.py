@@ -25,7 +25,7 @@ from sweep.plan.task_keys import allowed_trees, canonical, task_key
 from sweep.rows import schema
 from sweep.rows.metric_columns import rmse
 from sweep.rows.result_rows import Checkpoint
-from sweep.spec.requested_extras import shown_lam
+from sweep.spec.requested_outputs import shown_lam
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import planned_tasks
 from sweep.store.row_precedence import RUN_COLUMNS, rows_of_tasks

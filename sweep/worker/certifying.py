@@ -14,7 +14,7 @@ from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell
 from sweep.rows.schema import PROOF_CONTENT
-from sweep.spec.requested_extras import asks_proof
+from sweep.spec.requested_outputs import asks_proof
 from sweep.store.certificate_files import Certifier, claims_of, relative_path, to_bytes
 from sweep.worker.checkpointing import Keeper
 

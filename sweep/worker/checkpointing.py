@@ -16,13 +16,14 @@ from solver.monitor import Monitor, Peers, Snapshot
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_at, of_part
-from sweep.spec.requested_extras import asks_path, shown_lam
+from sweep.spec.requested_outputs import asks_path, shown_lam
 from sweep.state_transfer.worker_side import STATE_FILES
 from sweep.store.search_state_format import State, TooLargeError, read_state, size_of, write_state
 from sweep.worker.exit_reasons import GUARDED
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import exchange
-from sweep.worker.worker_process import GUARD, TIME_GUARD, is_given_up, is_stopped
+from sweep.worker.stop_requests import is_given_up, is_stopped
+from sweep.worker.worker_guards import GUARD, TIME_GUARD
 
 SHARE = 0.05
 """The share of a search's time that writing states may take."""
@@ -140,7 +141,7 @@ class Keeper:
         Parameters
         ----------
         solved : callable
-            Gives it, see :func:`sweep.rows.interrupted_paths.dump_solves`.
+            Gives it, see :func:`sweep.rows.resumed_paths.dump_solves`.
         """
         self._solved = solved
 

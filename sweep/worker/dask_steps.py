@@ -21,7 +21,7 @@ from sweep.rows.result_rows import Cell, Finished
 from sweep.worker import tasks
 from sweep.worker.batch_iterator import REST
 from sweep.worker.run_settings import Run
-from sweep.worker.worker_process import is_leaving, is_over
+from sweep.worker.stop_requests import is_leaving, is_over
 
 AT = "at"
 """The kind of the event that tells which step a worker begins: its key, or :data:`NOTHING`; None

@@ -14,7 +14,7 @@ from solver.rashomon import LimitError, rashomon_set
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell
 from sweep.rows.schema import RASHOMON_CONTENT
-from sweep.spec.requested_extras import asked_rashomon
+from sweep.spec.requested_outputs import asked_rashomon
 from sweep.store.rashomon_files import relative_path, to_bytes
 from sweep.worker.checkpointing import Keeper
 

@@ -39,7 +39,7 @@ from sweep.datasets import Dataset
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.datasets.files import UTF8
 from sweep.spec.folds import Fold, test_rows
-from sweep.spec.requested_extras import own_options
+from sweep.spec.requested_outputs import own_options
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 

@@ -29,7 +29,7 @@ from solver.trees.tree_view import in_short
 from sweep.datasets import Dataset, DatasetRef, load_dataset
 from sweep.plan.task_keys import canonical, task_key
 from sweep.spec.folds import Fold
-from sweep.spec.requested_extras import own_options
+from sweep.spec.requested_outputs import own_options
 from sweep.worker.encode import encode
 
 KNOWN = ".final-trees.json"

@@ -22,7 +22,7 @@ from solver.errors import InputError
 from solver.rashomon import RashomonSet
 from solver.solution import share_of
 from solver.trees.tree import Tree
-from sweep.spec.requested_extras import asked_rashomon
+from sweep.spec.requested_outputs import asked_rashomon
 
 SECONDS = 60.0
 """A report restores sets for so long; the counts of the others are shown as they are stored."""

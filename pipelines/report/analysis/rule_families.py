@@ -24,7 +24,7 @@ from solver.trees.tree import Tree
 from sweep.datasets import Dataset, load_dataset
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec import folds
-from sweep.spec.requested_extras import own_options
+from sweep.spec.requested_outputs import own_options
 
 AXIS, HYPERPLANE, POLYNOMIAL, MIXED = "axis", "hyperplane", "polynomial", "mixed"
 RULES = (AXIS, HYPERPLANE, POLYNOMIAL, MIXED)

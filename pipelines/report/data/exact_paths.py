@@ -27,7 +27,7 @@ from solver.solution import Status, share_without
 from solver.trees.tree import Tree
 from sweep.rows.path_columns import Claimed, as_fraction, stored_bounds
 from sweep.spec.lambda_axis import shown
-from sweep.spec.requested_extras import asks_path
+from sweep.spec.requested_outputs import asks_path
 
 Row: TypeAlias = dict[str, Any]
 COLUMNS = ("path", "path_points", "proof")

@@ -15,7 +15,7 @@ from pipelines.report.data.columnar_tables import firsts, groups, labelled, spre
 from solver.solution import Status
 from sweep.plan.task_keys import BUDGETS, allowed_trees
 from sweep.spec.lambda_axis import SAME
-from sweep.spec.requested_extras import asked_rashomon
+from sweep.spec.requested_outputs import asked_rashomon
 
 BASE = [
     "dataset", "data_hash", "encoding", "encoding_options", "validation", "repeat", "fold",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sweep.clusters.worker_retirement import RETIRE_AT, RetireInTime
-from sweep.worker import worker_process as workers
+from sweep.worker import stop_requests
 
 
 class Pretender:
@@ -33,7 +33,7 @@ class Pretender:
 @pytest.fixture
 def leaving(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     event = threading.Event()
-    monkeypatch.setattr(workers, "_leaving", event)
+    monkeypatch.setattr(stop_requests, "_leaving", event)
     return event
 
 
@@ -43,10 +43,10 @@ def test_a_worker_leaves_in_time(leaving: threading.Event, monkeypatch: pytest.M
     RetireInTime(stagger=30).setup(worker)  # type: ignore[arg-type]
     ((delay, leave),) = worker.calls
     assert 68 <= delay <= 100
-    assert not workers.is_stopped("any run")
+    assert not stop_requests.is_stopped("any run")
     leave()
     assert worker.events == [("all", {"kind": "leaving", "worker": "tcp://a:1"})]
-    assert workers.is_stopped("any run")
+    assert stop_requests.is_stopped("any run")
 
 
 def test_a_worker_that_is_started_too_late_leaves_at_once(

@@ -17,12 +17,12 @@ from solver.errors import InputError
 from solver.solution import Solution
 from sweep.plan.plan import make_plan
 from sweep.rows import schema
-from sweep.rows.interrupted_paths import parse_solves
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_of
+from sweep.rows.resumed_paths import parse_solves
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec
 from sweep.state_transfer.worker_side import WorkerFiles
-from sweep.worker import checkpointing, tasks, worker_process
+from sweep.worker import checkpointing, stop_requests, tasks
 from sweep.worker.run_settings import Run
 
 SPEC = """
@@ -94,12 +94,12 @@ class Slow(Branches):
     def _solve(self, problem: Any, lam: Fraction, *others: Any) -> Solution:
         self.solved_at.append(lam)
         if len(self.solved_at) == 3:
-            worker_process.request_stop(self.run)
+            stop_requests.request_stop(self.run)
         return replace(super()._solve(problem, lam, *others), seconds=1.0, iterations=10)
 
     def certify(self, *given: Any) -> Any:
         if self.run == "test-stops-at-proof":
-            worker_process.request_stop(self.run)
+            stop_requests.request_stop(self.run)
             raise InputError("stopped")
         return super().certify(*given)
 
@@ -155,7 +155,7 @@ def test_a_run_stopped_at_its_proof_needs_no_search_again(
     number: int,
 ) -> None:
     monkeypatch.setattr(Slow, "run", "test-stops-at-proof")
-    monkeypatch.setattr(worker_process, "_stopped", set())
+    monkeypatch.setattr(stop_requests, "_stopped", set())
     monkeypatch.setattr(Slow, "solved_at", [Fraction(0)] * 3)  # no search stops the run
     cell = replace(cells[number], solver="slow")
     row = solved(prepared, cell, slow.run)

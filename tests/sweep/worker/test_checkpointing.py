@@ -27,7 +27,7 @@ from sweep.store.search_state_format import read_state, write_state
 from sweep.worker import checkpointing
 from sweep.worker.checkpointing import Keeper, Pace
 from sweep.worker.run_settings import Run
-from sweep.worker.worker_process import give_up
+from sweep.worker.stop_requests import give_up
 
 ADDRESS = "tcp://127.0.0.1:1"
 TREE = Problem.from_codes([[0], [1]], [0, 1]).grow(-1)

@@ -14,7 +14,7 @@ from sweep.rows import schema
 from sweep.rows.result_rows import Cell, checkpoint_of
 from sweep.rows.schema import RASHOMON_CONTENT
 from sweep.spec.spec import parse_spec
-from sweep.worker import rashomon_sets, tasks, worker_process
+from sweep.worker import rashomon_sets, stop_requests, tasks
 from sweep.worker.run_settings import Run
 
 SPEC = """
@@ -82,7 +82,7 @@ def test_a_stopped_search_goes_on_without_the_one_for_the_optimum(
     prepared: tasks.Prepared, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(problem: Any, lam: Any, within: Any, unit: str, **given: Any) -> RashomonSet:
-        worker_process.request_stop("test-stops-good-trees")
+        stop_requests.request_stop("test-stops-good-trees")
         return rashomon_set(problem, lam, within, unit, **given)
 
     monkeypatch.setattr(rashomon_sets, "rashomon_set", stop)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -27,7 +26,7 @@ from sweep.rows.result_rows import Cell, Checkpoint, Provenance
 from sweep.spec.spec import parse_spec
 from sweep.state_transfer.worker_side import WorkerFiles
 from sweep.store.search_state_format import write_state
-from sweep.worker import checkpointing, tasks, worker_process
+from sweep.worker import checkpointing, stop_requests, tasks
 from sweep.worker.run_settings import Run
 
 SPEC = """
@@ -98,7 +97,7 @@ def test_the_first_rows_of_a_batch_that_dask_ran_again(
 
 def test_a_stopped_run_begins_nothing(prepared: tasks.Prepared, cells: list[Cell]) -> None:
     run = Run("test-stopped")
-    worker_process.request_stop(run.name)
+    stop_requests.request_stop(run.name)
     assert len(tasks.solve_batch(prepared, cells, run)) == 0
 
 
@@ -242,45 +241,6 @@ def test_a_failed_row_has_no_results(prepared: tasks.Prepared, cells: list[Cell]
     assert list(row) == schema.SCHEMA.names
     assert (row["status"], row["error"], row["host"]) == ("killed", "why", "host")
     assert row["seconds"] is row["tree"] is row["gap_exact"] is None
-
-
-class Eater:
-    """A process as psutil sees it. A real one may take from memory that was freed before."""
-
-    def __init__(self) -> None:
-        self.rss = 2**30
-
-    def memory_info(self) -> Eater:
-        return self
-
-
-def test_the_memory_guard_reports_and_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[int] = []
-    told: list[int] = []
-    eater = Eater()
-    monkeypatch.setattr(worker_process.os, "_exit", ended.append)
-    monkeypatch.setattr(worker_process.psutil, "Process", lambda: eater)
-    guard = worker_process.MemoryGuard()
-    with guard.limit(None, told.append):
-        eater.rss += 2**40
-    with guard.limit(2**20, told.append):
-        eater.rss += 2**20  # within the limit and its slack
-        time.sleep(0.2)
-        assert not told
-        eater.rss += 2**20 + worker_process.SLACK
-        deadline = time.monotonic() + 20
-        while not ended and time.monotonic() < deadline:
-            time.sleep(0.01)
-    assert set(ended) == {worker_process.MEMORY_EXIT}
-    assert told[0] == 2 * 2**20 + worker_process.SLACK
-
-
-def test_the_memory_guard_leaves_the_modest_alone() -> None:
-    guard, told = worker_process.MemoryGuard(), []
-    for _ in range(3):
-        with guard.limit(2**30, told.append):
-            time.sleep(0.06)
-    assert not told
 
 
 class Talker(Cart):

@@ -16,8 +16,8 @@ from sweep.plan import task_keys
 from sweep.plan.plan import make_plan
 from sweep.plan.task_keys import canonical
 from sweep.spec.spec import parse_spec
-from sweep.store import run_index
-from sweep.store.run_index import Index, RunSummary
+from sweep.store import task_key_index
+from sweep.store.task_key_index import Index, RunSummary
 
 LIMITS = ["{}", '{"seconds":1.0}', '{"depth":2}']
 
@@ -73,7 +73,7 @@ def test_it_is_a_dict(first: list[Any], later: list[list[Any]], most: int) -> No
     for row in first:
         take(*row)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_index, "_MOST_RECENT", most)
+        patch.setattr(task_key_index, "_MOST_RECENT", most)
         found = Index(table(first))
         for rows in later:
             numbers = [number for number, *_ in rows]

@@ -1,30 +1,20 @@
-"""What a worker process keeps beside its tasks: the stop flag, guards of its memory and time."""
+"""What ends a worker process: guards of the memory and the time that a task takes."""
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
-import signal
-import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 
 import psutil
-from distributed import Worker, WorkerPlugin
 
 SLACK = 256 * 2**20
 """Bytes that a process may grow by beyond a task's limit and a quarter of it."""
 
 TIMEOUT_FACTOR = 1.5
 """A search may take this many times its limit of seconds, and the run's grace."""
-
-LEAVING = "leaving"
-"""The kind of the event by which a worker tells that its time is about to end."""
 
 MEMORY_EXIT = 70
 """The exit code of a process that the guard of memory ended."""
@@ -35,95 +25,6 @@ TIME_EXIT = 71
 _POLL = 0.05
 _LAST_WORDS = 0.3
 _STRIDE = 0.25
-
-_stopped: set[str] = set()
-_given_up: set[tuple[str, str]] = set()
-_latest: dict[str, str] = {}
-_leaving = threading.Event()
-
-
-def request_stop(run: str) -> None:
-    """Tell all running and coming solves of a run to stop; called on the worker by the driver."""
-    _stopped.add(run)
-
-
-def give_up(run: str, key: str) -> None:
-    """Tell all running shards of a task to stop: one has failed; called on the worker by the
-    driver."""
-    _given_up.add((run, key))
-
-
-def is_given_up(run: str, key: str) -> bool:
-    """Whether a shard of this task has failed."""
-    return (run, key) in _given_up
-
-
-def name_run(store: str) -> str:
-    """A name that no other run has, and that tells the runs of one store from others."""
-    return f"treesweep-{hashlib.sha256(store.encode()).hexdigest()[:12]}-{uuid.uuid4().hex[:12]}"
-
-
-def take_over(run: str) -> None:
-    """Stop all other runs of the same store: their driver is gone, or it would have the lease, and
-    their searches may have hours to go. Called on the worker by the driver."""
-    _latest[_store_of(run)] = run
-
-
-def _store_of(run: str) -> str:
-    return run.rpartition("-")[0]
-
-
-def request_leave() -> None:
-    """Tell all running and coming solves of all runs to stop: this worker is about to end."""
-    _leaving.set()
-
-
-def is_leaving() -> bool:
-    """Whether this worker is about to end."""
-    return _leaving.is_set()
-
-
-def is_over(run: str) -> bool:
-    """Whether the driver asked a run to stop, or was followed by another one."""
-    return _latest.get(_store_of(run), run) != run or run in _stopped
-
-
-def is_stopped(run: str) -> bool:
-    """Whether searches of a run must stop: the run is over, or this worker is about to end."""
-    return is_over(run) or is_leaving()
-
-
-@contextmanager
-def first_on_machine(name: str, version: str) -> Iterator[None]:
-    """Let one process of this user on this machine do something first, and then all at once.
-
-    Parameters
-    ----------
-    name : str
-        What is done.
-    version : str
-        Another version is done first by one process again.
-    """
-    code = hashlib.sha256(f"{__file__} {version}".encode()).hexdigest()[:12]
-    path = Path(tempfile.gettempdir(), f"treesweep-{os.getuid()}-{code}-{name}.lock")
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "r+b") as file:
-        if not file.read(1):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-        file.seek(0)
-        file.write(b"1")
-
-
-class LocalWorker(WorkerPlugin):
-    """Workers of a local cluster leave Ctrl-C to the driver, whose terminal they share."""
-
-    name = "treesweep-local"
-
-    def setup(self, worker: Worker) -> None:
-        """Called in every worker when it starts."""
-        with suppress(ValueError):  # not in the main thread: then it gets no signals either
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class MemoryGuard:

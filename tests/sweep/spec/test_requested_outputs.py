@@ -1,10 +1,10 @@
-"""Tests of sweep/spec/requested_extras.py."""
+"""Tests of sweep/spec/requested_outputs.py."""
 
 from __future__ import annotations
 
 import pytest
 
-from sweep.spec.requested_extras import asks_path, asks_proof, own_options, shown_lam, with_asks
+from sweep.spec.requested_outputs import asks_path, asks_proof, own_options, shown_lam, with_asks
 
 
 @pytest.mark.parametrize("lam", [None, "path"])
