@@ -64,7 +64,7 @@ def path(
     """
     from pipelines.progress.display import follow_search
     from pipelines.single_table.held_out import check_validation, validate_path
-    from pipelines.single_table.save_folder import check_path_folder, save_path
+    from pipelines.single_table.save_path_or_set import check_path_folder, save_path
     from pipelines.single_table.solve import find_path_request, settle
 
     with remedies_as_options():

@@ -145,7 +145,7 @@ def rashomon(
     DATA is as for 'treesweep solve'.
     """
     from pipelines.progress.display import follow_search
-    from pipelines.single_table.save_folder import check_set_folder, save_set
+    from pipelines.single_table.save_path_or_set import check_set_folder, save_set
     from pipelines.single_table.solve import find_good_trees, settle
     from solver.errors import InputError
 

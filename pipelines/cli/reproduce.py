@@ -53,13 +53,16 @@ def reproduce(
     Run the command again to continue: it runs only tasks without a result.
     """
     from pipelines.progress.display import describe_outcome, make_display
-    from pipelines.report.charts.paper_figures import PAPER_FIGURES
     from pipelines.report.charts.style import style
     from pipelines.report.output_folder import ReportFolder, to_svg
-    from pipelines.report.pages.markdown_tables import comparison_markdown, write_between_marks
+    from pipelines.report.pages.solver_comparison_markdown import (
+        comparison_markdown,
+        write_between_marks,
+    )
     from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data
     from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS
+    from pipelines.reproduce.relative_loss_chart import PAPER_FIGURES
     from sweep.clusters import load_cluster
     from sweep.graph.engine import run_sweep
     from sweep.store.read_results import read_results

@@ -250,7 +250,7 @@ def report(
 )  # fmt: skip
 def compare(folders: tuple[str, ...], out: Path) -> None:
     """Write one report of two or more sweeps, with the tasks of all of them."""
-    from pipelines.report.compare_sweeps import gather_comparison
+    from pipelines.report.pooled_sweeps import gather_comparison
     from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import write_report_data
 
@@ -333,7 +333,7 @@ def _shown_lams(block: Block) -> str:
 
 def _told_apart(choice: Choice, choices: Sequence[Choice]) -> str:
     """The name of a choice, with the options that distinguish it from others of that name."""
-    from pipelines.option_labels import telling_options
+    from pipelines.variant_labels import telling_options
 
     namesakes = [{**c.options, **c.limits} for c in choices if c.name == choice.name]
     own = {**choice.options, **choice.limits}

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pipelines.progress.display import describe
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.output_folder import ReportFolder
-from pipelines.report.pages.index_page import INDEX
+from pipelines.report.pages.write_pages import INDEX
 from pipelines.report.write import ReportPaths, gather_report, write_report_data
 from solver.errors import InputError
 from solver.features.number_format import at_least, count

@@ -32,8 +32,8 @@ from pipelines.report.data.store_reader import read_traces
 from pipelines.report.data.stored_good_trees import StoredSets
 from pipelines.report.output_folder import MOST_LINES, Figures, ReportFolder
 from pipelines.report.pages import csv_tables
-from pipelines.report.pages.index_page import INDEX, write_pages
-from pipelines.report.pages.markdown_tables import comparison_markdown
+from pipelines.report.pages.solver_comparison_markdown import comparison_markdown
+from pipelines.report.pages.write_pages import INDEX, write_pages
 from pipelines.reproduce.compare_published import reproduce
 from solver.errors import InputError
 from sweep.datasets.dataset_reference import DatasetRef

@@ -1,5 +1,5 @@
 """Published tables next to our own results.
 
-Here: reading published figures and joining them with a sweep's rows.
+Here: reading published figures, joining them with a sweep's rows, drawing them anew.
 Not here: the page that shows them (``pipelines.report``).
 """

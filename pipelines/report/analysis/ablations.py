@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipelines.option_labels import option_text
 from pipelines.report.data.columnar_tables import firsts, floats, groups
 from pipelines.report.data.results import Results
 from pipelines.report.data.store_reader import decompress
+from pipelines.variant_labels import option_text
 from solver.catalogue import SOLVERS
 from solver.solution import Status
 

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.option_labels import telling_options
 from pipelines.report.data.columnar_tables import lam_ranks
 from pipelines.report.data.metrics import REGRESSION
 from pipelines.report.data.results import Results
 from pipelines.report.data.store_reader import decompress
+from pipelines.variant_labels import telling_options
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.solution import Status

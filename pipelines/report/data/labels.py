@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipelines.option_labels import telling_options
 from pipelines.report.data import exact_paths
 from pipelines.report.data.columnar_tables import firsts, groups, labelled, spread
+from pipelines.variant_labels import telling_options
 from solver.solution import Status
 from sweep.plan.task_keys import BUDGETS, allowed_trees
 from sweep.spec.lambda_axis import SAME

@@ -12,9 +12,9 @@ import yaml
 from click.testing import CliRunner
 
 from pipelines.cli import treesweep
-from pipelines.report.charts.paper_figures import relative_loss_chart
 from pipelines.reproduce.experiments import EXPERIMENTS, Experiment
 from pipelines.reproduce.quantbnb_figure2 import compare_losses, relative_losses
+from pipelines.reproduce.relative_loss_chart import relative_loss_chart
 
 
 def run(dataset: str, solver: str, depth: int, loss: float, status: str = "heuristic") -> dict:

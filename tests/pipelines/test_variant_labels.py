@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.option_labels import telling_options
+from pipelines.variant_labels import telling_options
 from solver.catalogue import SOLVERS
 
 

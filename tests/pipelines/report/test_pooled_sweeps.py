@@ -1,4 +1,4 @@
-"""Tests of pipelines/report/compare_sweeps.py."""
+"""Tests of pipelines/report/pooled_sweeps.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipelines.report.compare_sweeps import gather_comparison
+from pipelines.report.pooled_sweeps import gather_comparison
 from pipelines.report.write import gather_report
 from sweep.plan.plan import make_plan
 from sweep.store import store as stores

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from pipelines.report.data.results import label_results
-from pipelines.report.pages.markdown_tables import comparison_markdown, write_between_marks
+from pipelines.report.pages.solver_comparison_markdown import (
+    comparison_markdown,
+    write_between_marks,
+)
 from pipelines.report.write import MARKDOWN, gather, write_report_data
 from solver.errors import InputError
 from tests.helpers.report_rows import as_frame, run_row

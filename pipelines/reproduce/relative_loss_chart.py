@@ -1,4 +1,4 @@
-"""Figures of papers, drawn from what ``treesweep reproduce`` found."""
+"""Figure 2 of the Quant-BnB paper, drawn from what ``treesweep reproduce`` found."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 import solver
 from pipelines.single_table.predict import load_tree
-from pipelines.single_table.save_folder import check_path_folder, save_path
+from pipelines.single_table.save_path_or_set import check_path_folder, save_path
 from solver import InputError, Problem
 
 CODES = [[0, 0], [0, 1], [1, 0], [1, 1]]
