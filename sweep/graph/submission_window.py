@@ -27,9 +27,9 @@ from sweep.clusters.liveness import ClusterWatch, start
 from sweep.graph.backlog import Backlog
 from sweep.graph.batching import Batching
 from sweep.graph.dataset_futures import Data, Sources
-from sweep.graph.failures import Failures
+from sweep.graph.failure_attribution import Failures
 from sweep.graph.sharded_tasks import Shards
-from sweep.graph.task_messages import CellMaker
+from sweep.graph.task_payload import CellMaker
 from sweep.plan.plan import Node, Plan, Task
 from sweep.rows import result_rows
 from sweep.rows.result_rows import Checkpoint, Finished, Provenance, as_finished, checkpoint_of

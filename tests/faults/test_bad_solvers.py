@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.graph.failures import MOST_SPARED
+from sweep.graph.failure_attribution import MOST_SPARED
 from sweep.verify.external_claims import refuted_claims
 from tests.helpers.commands import SCRIPT
 from tests.helpers.drivers import Drive

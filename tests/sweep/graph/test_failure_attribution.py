@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sweep.graph import failures as module
-from sweep.graph.failures import MOST_SPARED, Case, Failures
+from sweep.graph import failure_attribution as module
+from sweep.graph.failure_attribution import MOST_SPARED, Case, Failures
 from sweep.plan.plan import Plan, Task, make_plan
 from sweep.spec.spec import parse_spec
 from sweep.worker.dask_steps import AT, NOTHING
