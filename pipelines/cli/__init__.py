@@ -4,9 +4,9 @@ Here: a module for each command or group: arguments, printing, exit codes.
 Not here: the work that they start (``single_table``, ``report``, ``sweep.graph``).
 """
 
-from pipelines.cli.app import treesweep
 from pipelines.cli.cluster import cluster
 from pipelines.cli.datasets_and_solvers import datasets, encodings, solvers
+from pipelines.cli.exit_codes import treesweep
 from pipelines.cli.inspect_and_init import init, inspect
 from pipelines.cli.path import path
 from pipelines.cli.predict import predict

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from pipelines.cli.app import App, ExitCode
-from pipelines.cli.output import count
+from pipelines.cli.exit_codes import App, ExitCode
+from pipelines.cli.json_and_tables import count
 
 _FOLDER = click.Path(path_type=Path)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipelines.cli.output import print_table
+from pipelines.cli.json_and_tables import print_table
 
 if TYPE_CHECKING:
     from solver.base import Capabilities

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.output import count, print_json, print_table
+from pipelines.cli.json_and_tables import count, print_json, print_table
 from pipelines.cli.problem_options import (
     column_option,
     reading_options,

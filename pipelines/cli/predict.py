@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pipelines.cli.output import count
+from pipelines.cli.json_and_tables import count
 from pipelines.cli.problem_options import (
     charset_option,
     remedies_of_predict,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from pipelines.cli.output import count
+from pipelines.cli.json_and_tables import count
 
 if TYPE_CHECKING:
     from pipelines.single_table.held_out import HeldOut
@@ -207,12 +207,20 @@ def remedies_of_predict() -> Iterator[None]:
 
 
 def show_limits(request: Request) -> str:
-    """The limits on trees in words that follow "tree": proofs hold for trees within them."""
-    from solver import Limits
+    """The trees that a proof holds for, in words that follow "tree": their limits, and the rules of
+    their splits if the solver has a choice of them."""
+    from solver import SOLVERS, Limits
 
     words = {"depth": "depth ≤ {}", "splits": "splits ≤ {}", "min_leaf_size": "leaf weight ≥ {}"}
     given = Limits(**request.limits).to_dict()
     said = [text.format(given[name]) for name, text in words.items() if name in given]
+    kind = SOLVERS.get(request.solver)
+    if kind is not None and "rules" in kind.options:
+        options = {name: option.default for name, option in kind.options.items()}
+        options |= request.solver_options
+        is_curved = options["rules"] in ("polynomial", "mixed")
+        of_degree = f" of degree {options['degree']}" if is_curved else ""
+        said.insert(0, f"{options['rules']} rules{of_degree}")
     return f" with {', '.join(said)}" if said else ""
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipelines.cli.app import ExitCode
-from pipelines.cli.output import count, make_console, print_table
+from pipelines.cli.exit_codes import ExitCode
+from pipelines.cli.json_and_tables import count, make_console, print_table
 
 if TYPE_CHECKING:
     import pandas as pd

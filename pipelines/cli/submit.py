@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipelines.cli.app import ExitCode
+from pipelines.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from sweep.clusters import Cluster

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipelines.cli.app import ExitCode
-from pipelines.cli.output import count, make_console, print_json, print_lines, print_table
+from pipelines.cli.exit_codes import ExitCode
+from pipelines.cli.json_and_tables import count, make_console, print_json, print_lines, print_table
 
 if TYPE_CHECKING:
     from sweep.events import Outcome

@@ -9,7 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from pipelines.reproduce.quantbnb_accuracies import compare_accuracies, is_accuracies, verdict
+from pipelines.reproduce.quantbnb_training_accuracies import (
+    compare_accuracies,
+    is_accuracies,
+    verdict,
+)
 from solver.errors import InputError
 from solver.objective.exact_objective import as_lambda
 from solver.solution import Status
@@ -47,7 +51,7 @@ def reproduce(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
     """A published table of the BRANCHES or the Quant-BnB paper next to our results.
 
     The columns decide between :func:`reproduce_branches` and
-    :func:`pipelines.reproduce.quantbnb_accuracies.compare_accuracies`.
+    :func:`pipelines.reproduce.quantbnb_training_accuracies.compare_accuracies`.
     Raises InputError if the table cannot be used.
     """
     table = read_published(published_csv)

@@ -20,7 +20,7 @@ from pipelines.reproduce.proper_tables import (
     partitions,
     tree_counts,
 )
-from pipelines.reproduce.quantbnb_figure2 import compare_losses
+from pipelines.reproduce.quantbnb_test_losses import compare_losses
 from solver.errors import InputError
 from sweep.spec.spec import SweepFile, parse_spec
 

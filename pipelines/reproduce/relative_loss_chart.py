@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pipelines.report.charts.style import FAINT, PERCENT, new_figure, solver_colours
-from pipelines.reproduce.quantbnb_figure2 import HEURISTICS, relative_losses
+from pipelines.reproduce.quantbnb_test_losses import HEURISTICS, relative_losses
 
 
 def relative_loss_chart(results: pd.DataFrame) -> Figure:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from solver.encodings.categories import (
+from solver.encodings.category_tests import (
     indicator,
     indicators,
     indicators_but_first,

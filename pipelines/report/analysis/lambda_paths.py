@@ -15,8 +15,9 @@ import pandas as pd
 
 from pipelines.report.analysis.path_points import CELL, Points, make_points
 from pipelines.report.analysis.path_trees import PathTree, found_trees, trees_along
-from pipelines.report.data import cross_validation, metrics
+from pipelines.report.data import metrics
 from pipelines.report.data.columnar_tables import firsts, floats, groups
+from pipelines.report.data.exact_path_cross_validation import FoldLosses, choose, cross_validate
 from pipelines.report.data.exact_paths import ExactPath, at_intervals, read_exact_paths
 from pipelines.report.data.results import Results
 
@@ -205,14 +206,14 @@ def _choice(exact_paths: Sequence[ExactPath], planned: int) -> _Choice:
     """The λ that cross-validation picks on exact paths, in exact arithmetic; none if a fold is
     missing."""
     folds = [
-        cross_validation.FoldLosses(one.starts, losses)
+        FoldLosses(one.starts, losses)
         for one in exact_paths
         if (losses := one.test_losses) is not None
     ]
     if len(folds) < planned:
         return None, None
-    intervals, scores = cross_validation.cross_validate(folds)
-    minimum, one_se = cross_validation.choose(scores)
+    intervals, scores = cross_validate(folds)
+    minimum, one_se = choose(scores)
     return str(intervals[minimum].start), None if one_se is None else str(intervals[one_se].start)
 
 

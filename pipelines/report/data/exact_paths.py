@@ -18,7 +18,7 @@ import pandas as pd
 
 from pipelines.report.data import formatting
 from pipelines.report.data.columnar_tables import Floats, floats
-from pipelines.report.data.cross_validation import merge
+from pipelines.report.data.exact_path_cross_validation import merge
 from pipelines.report.data.formatting import is_number
 from pipelines.report.data.metrics import open_gap
 from solver.objective.exact_objective import Errors, objective

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines.cli import treesweep
-from pipelines.cli.output import count
+from pipelines.cli.json_and_tables import count
 from solver import ENCODINGS, SOLVERS
 from solver.catalogue import OURS
 from sweep.datasets import BUILTINS

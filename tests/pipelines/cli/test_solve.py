@@ -144,7 +144,7 @@ def test_trees_of_hyperplanes_are_found_saved_and_predict(tmp_path: Path) -> Non
                  "--solver", "proper", "--option", "rules=hyperplane", "--max-splits", 1,
                  "--save", tree)  # fmt: skip
     assert solved.exit_code == 0, solved.stderr
-    assert "optimal" in solved.stdout
+    assert "optimal: no tree with hyperplane rules, splits ≤ 1 has" in solved.stdout
     assert re.search(r"^a − \S*b [≤>] ", solved.stdout, re.MULTILINE)
     result = run("predict", tree, table)
     assert result.stderr == "accuracy 1.0000: 25 of 25 rows as in column 'side'\n"
@@ -162,9 +162,9 @@ def test_light_rows_may_be_leaves_of_proper(mode: str, tmp_path: Path) -> None:
            "--solver", "proper", "--option", f"mode={mode}"]  # fmt: skip
     shown = run("solve", *how, "--max-splits", 2, "--lam", "0.05").stdout
     assert re.search(r"objective +0\.1 = 1/10 \(0/6 wrong \+ λ 1/20 × 2 splits\)", shown)
-    assert "optimal: no tree with splits ≤ 2 has a smaller objective (gap 0)" in shown
+    assert "optimal: no tree with axis rules, splits ≤ 2 has a smaller objective (gap 0)" in shown
     shown = run("path", *how, "--max-splits", 2, "--min-leaf-size", 0, "--lam-min", "0.05").stdout
-    assert "no tree with splits ≤ 2, leaf weight ≥ 0 has a smaller objective at any λ" in shown
+    assert "no tree with axis rules, splits ≤ 2, leaf weight ≥ 0 has a smaller objective" in shown
     assert [line.split()[4:6] for line in shown.splitlines()[4:5]] == [["2", "3"]]
     for command, lam in (("solve", "--lam"), ("path", "--lam-min")):
         line = refused(command, *how, lam, "0.05")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import treesweep
-from pipelines.cli.app import ExitCode
+from pipelines.cli.exit_codes import ExitCode
 from tests.helpers.commands import SCRIPT, refused
 
 SPEC = """\

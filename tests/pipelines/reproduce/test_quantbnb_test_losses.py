@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from pipelines.cli import treesweep
 from pipelines.reproduce.experiments import EXPERIMENTS, Experiment
-from pipelines.reproduce.quantbnb_figure2 import compare_losses, relative_losses
+from pipelines.reproduce.quantbnb_test_losses import compare_losses, relative_losses
 from pipelines.reproduce.relative_loss_chart import relative_loss_chart
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.report.data.cross_validation import (
+from pipelines.report.data.exact_path_cross_validation import (
     Choice,
     FoldLosses,
     Interval,
