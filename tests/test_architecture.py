@@ -1,4 +1,4 @@
-"""The structure that docs/behind/architecture.md draws: rooms, their order, and their size."""
+"""The structure that docs/behind/architecture.md draws: packages, their order, and their size."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ LAYERS = (
     "pipelines",
     "treesweep",
 )
-"""Rooms from the lowest to the highest. Those of a line know nothing of each other."""
+"""Packages from the lowest to the highest. Those of a line know nothing of each other."""
 
 MOST_MODULES, MOST_LINES = 16, 600
 
@@ -193,7 +193,7 @@ def test_every_room_says_what_is_in_it_and_what_is_not() -> None:
 
 
 def test_every_test_of_a_module_stands_where_the_module_stands() -> None:
-    """A test file below a room's folder is named after a module there, or after a subject."""
+    """A test file below a package's folder is named after a module there, or after a subject."""
     floors = [path for floor in FLOORS for path in (ROOT / "tests" / floor).rglob("test_*.py")]
     astray = [
         str(path.relative_to(ROOT))
