@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from shlex import quote
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +36,7 @@ DAMAGED = "damaged"
 _ROWS = "rows"
 _PART = re.compile(r"part-(\d+)(?:-[0-9a-z]+)?\.parquet")
 _GENERATIONS = ".generations"
+_T = TypeVar("_T")
 _TRIES = 20
 _SMALL = 2**20
 
@@ -140,7 +142,8 @@ class Parts:
         for _ in range(_TRIES):
             generation = self.current()
             try:
-                tables = [*map(each, self._tables(self._entries(generation), columns))]
+                entries = self._entries(generation)
+                tables = [*map(each, self._read_each(entries, lambda n: self.table(n, columns)))]
             except FileNotFoundError:
                 continue
             if self.current() != generation:
@@ -159,18 +162,16 @@ class Parts:
                 f"the parts of {self.folder} were compacted while they were read; read again"
             ) from None
 
-    def _tables(
-        self, entries: Sequence[Entry], columns: Sequence[str] | None = None
-    ) -> Iterator[pa.Table]:
-        """Parts in their order; some are read at the same time."""
+    def _read_each(self, entries: Sequence[Entry], read: Callable[[str], _T]) -> Iterator[_T]:
+        """What is read of parts, in their order; some are read at the same time."""
         at_once = self._at_once(entries)
         if at_once == 1:
-            yield from (self.table(name, columns) for name, _ in entries)
+            yield from (read(name) for name, _ in entries)
             return
-        waiting: deque[Future[pa.Table]] = deque()
+        waiting: deque[Future[_T]] = deque()
         with ThreadPoolExecutor(at_once) as pool:
             for name, _ in entries:
-                waiting.append(pool.submit(self.table, name, columns))
+                waiting.append(pool.submit(read, name))
                 if len(waiting) > at_once:
                     yield waiting.popleft().result()
             while waiting:
@@ -189,9 +190,17 @@ class Parts:
         Raises FileNotFoundError if it is not there (any more). Raises DamagedError if it is not
         what was written. Raises InputError if it does not have the columns of a part.
         """
+        return self._table_of(name, self._opened(name), columns)
+
+    def _opened(self, name: str) -> checksummed_parquet.Opened:
         resume = f"treesweep resume {quote(str(self.folder))}"
         remedy = f"'{resume}' sets it aside and computes again what it held"
-        table = checksummed_parquet.Opened(self.folder, name, remedy).table(columns)
+        return checksummed_parquet.Opened(self.folder, name, remedy)
+
+    def _table_of(
+        self, name: str, part: checksummed_parquet.Opened, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        table = part.table(columns)
         if not table.schema.equals(_schema_of(columns), check_metadata=False):
             raise InputError(
                 f"{self.folder.where(name)} does not have the columns of schema version {VERSION}; "
@@ -243,14 +252,13 @@ class Parts:
                     self.folder.copy(content, name)
                 else:
                     checksummed_parquet.write_table(self.folder, name, content)
+                pa.default_memory_pool().release_unused()  # which Arrow would keep
             allowed()
             self.folder.point(_ROWS, new)
             self._own = new
         except BaseException:
             self.folder.remove_folder(new)
             raise
-        finally:
-            pa.default_memory_pool().release_unused()  # 200 MB, which Arrow would keep
         self._left[old] = time.monotonic()
 
     def _merged(
@@ -258,16 +266,16 @@ class Parts:
     ) -> Iterator[str | pa.Table]:
         pending: list[pa.Table] = []
         rows = 0
-        for (name, _), table in zip(entries, self._tables(entries), strict=True):
-            kept = table
-            if superseded is not None:
-                gone = superseded(table.select(["key", "attempt"]))
-                kept = table.filter(pc.invert(gone))
-            if len(kept) == len(table) >= LARGE:
+        for (name, _), part in zip(entries, self._read_each(entries, self._opened), strict=True):
+            keys = self._table_of(name, part, ["key", "attempt"])
+            gone = None if superseded is None else superseded(keys)
+            is_whole = gone is None or not pc.any(gone).as_py()
+            if is_whole and len(keys) >= LARGE:
                 yield name
                 continue
-            pending.append(kept)
-            rows += len(kept)
+            table = self._table_of(name, part)
+            pending.append(table if is_whole else table.filter(pc.invert(gone)))
+            rows += len(pending[-1])
             if rows >= LARGE:
                 yield pa.concat_tables(pending)
                 pending, rows = [], 0
