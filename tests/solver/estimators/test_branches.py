@@ -235,9 +235,16 @@ def test_a_smallest_leaf_and_weights_that_cannot_be_exact_are_refused() -> None:
     with pytest.raises(InputError, match="too many digits to tell whether a leaf"):
         BranchesClassifier(min_leaf_size=4).fit(IRIS_X, NAMED, sample_weight=weights)
     short = np.round(weights, 3)
-    model = BranchesClassifier(lam=0.001, min_leaf_size=4.5).fit(IRIS_X, NAMED, short)
-    sizes = np.bincount(model.apply(IRIS_X), short)
-    assert min(sizes[sizes > 0]) >= 4.5
+    free, limited = (
+        BranchesClassifier(lam=0.001, max_depth=3, min_leaf_size=size).fit(IRIS_X, NAMED, short)
+        for size in (None, 4.5)
+    )
+    least, limited_least = (
+        min(size for size in np.bincount(model.apply(IRIS_X), short) if size > 0)
+        for model in (free, limited)
+    )
+    assert least < 4.5 <= limited_least
+    assert free.status_ is limited.status_ is Status.OPTIMAL
 
 
 def test_smallest_leaf_is_in_the_unit_of_the_weights() -> None:
