@@ -36,7 +36,7 @@ from tests.naive import least_errors
 SEED = int(os.environ.get("TREESWEEP_SEED", "14"))
 """Another one asks other questions."""
 
-PARTS = 40
+PARTS = 12
 EACH = 500
 
 
@@ -57,7 +57,7 @@ def test_no_claim_is_false(front: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_claim_about_twenty_thousand_tables_is_false(part: int) -> None:
+def test_no_claim_about_thousands_of_tables_is_false(part: int) -> None:
     assert_holds(inquire(SEED + 1 + part, EACH))
 
 
