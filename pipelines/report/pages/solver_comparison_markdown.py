@@ -34,6 +34,13 @@ _OUTCOMES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "gap": ("gap", formatting.short),
     "excess": ("above best", formatting.short),
 }
+_OUTCOME_WORDS = """\
+*Claimed*: the solver says that its tree is optimal, and no better tree is known. *Refuted*: a
+better tree is known. *No proof*: the search ended without a claim. *Common problems*: all solvers
+that prove or claim anything ran on them. The mean time (geometric, of seconds plus one) and
+*fastest on* are of these problems. *× virtual best*: the mean time divided by the mean of the
+fastest times. *Gap* and *above best*: of the runs without an answer, how far the tree is on
+average above the solver's own bound and above the best tree known."""
 _DUELS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "kind": ("features", str),
     "first": ("first", str),
@@ -65,6 +72,7 @@ def comparison_markdown(report: ReportData) -> str:
         if len(solvers_of(found)) > 1 and len(found) <= MOST_PROBLEMS:
             parts.append(f"{kind.capitalize()} features:\n\n" + _problem_table(found))
     if report.outcomes.is_of_interest:
+        parts.append(_OUTCOME_WORDS)
         parts.append(_table(_OUTCOMES, report.outcomes.table.to_dict("records")))
         parts.append(_table(_DUELS, [duel._asdict() for duel in report.outcomes.duels]))
     if report.ranks:

@@ -41,6 +41,7 @@ def test_it_has_a_line_a_problem_and_the_tables_of_the_report(tmp_path: Path) ->
     assert second[-1].startswith("open +0 gap 0.")
     assert third[-1] == "**1e-06 ms** (says) |"
     assert first[-2].startswith("**")
+    assert lines.index("average above the solver's own bound and above the best tree known.") > 12
     assert "| binary | branches | gosdt | 12 | 2 | 10 |" in text
     assert "* Mean ranks by search time, binary features, 6 datasets: " in text
     assert text.endswith("0 contradictions between exact claims, 0 refuted claims of others.\n")
