@@ -121,7 +121,7 @@ def _wrongly_declared(solver: type[Solver]) -> str | None:
 
 
 SOLVERS = Catalogue()
-"""The solvers by name: ours, adapters to solvers of others, and solvers of installed packages.
+"""All solvers by name: our own, external ones with an adapter, and those of installed packages.
 
 Examples
 --------
@@ -134,10 +134,11 @@ True
 
 
 def register(solver: type[Solver]) -> type[Solver]:
-    """Add a solver to the catalogue of this process; also a class decorator.
+    """Add a solver to the catalogue of this process.
 
-    The workers of a sweep are other processes. For a sweep, let a package that is installed on
-    every worker name the class as an entry point of the group ``treesweep.solvers``.
+    It can be used as a class decorator. The workers of a sweep are other processes, so a sweep does
+    not see the solver. For a sweep, put the class into a package, declare it there as an entry
+    point of the group ``treesweep.solvers``, and install the package on every worker.
 
     Parameters
     ----------
@@ -152,7 +153,8 @@ def register(solver: type[Solver]) -> type[Solver]:
     Raises
     ------
     InputError
-        If it is not a solver, lacks a declaration, or has the name of another solver.
+        If the class is not a solver, lacks ``name``, ``version``, ``summary``, ``capabilities`` or
+        a method, or has the name of another solver.
 
     Examples
     --------
@@ -169,7 +171,7 @@ def register(solver: type[Solver]) -> type[Solver]:
 
 
 def get_solver(name: str) -> type[Solver]:
-    """The solver of a name; InputError if there is none.
+    """The solver with this name. Raises InputError if there is no such solver.
 
     Examples
     --------

@@ -33,19 +33,21 @@ class Limits:
     Parameters
     ----------
     seconds : float
-        Search time without compilation. Honoured within 100 ms.
+        Search time without compilation. The search stops within 100 ms of the limit.
     bytes : int
         Memory of the search's own arrays.
     nodes : int
-        Branches in the memo. The search stops at the same branch on every machine.
+        Size of the search: branches or trees that it holds (``branches``, ``osdt``), or thresholds
+        or rules that it evaluates (``quantbnb``, ``proper``). The search stops at the same point on
+        every machine.
     depth : int
         Longest path of the tree, in splits.
     splits : int
         Splits of the tree.
     min_leaf_size : int, float or Fraction
-        Smallest weight of a leaf, in the unit of the given weights. A float stands for its shortest
-        decimal. Two cases are always allowed: a child of a multiway split that has no rows, and the
-        tree without a split.
+        Smallest weight of a leaf, in the unit of the given weights. A float is read as its shortest
+        decimal: 0.1 is exactly 1/10. The limit does not apply to a child of a multiway split that
+        has no rows, nor to the tree without a split.
 
     Raises
     ------

@@ -19,16 +19,17 @@ class Snapshot:
     Parameters
     ----------
     seconds : float
-        Of this call of ``solve`` only.
+        Search time of this call of ``solve`` only.
     iterations, nodes : int
-        Of the whole search, including the part before the state that it resumed from.
+        Counts of the whole search. If it was resumed from a state, they include the part before
+        that state.
     state : callable, optional
         Returns the search's state, which ``solve`` takes as its argument ``state``. Read its arrays
         inside the callback, because the search changes them afterwards. Only the arrays of the last
         snapshot can also be read after ``solve`` has returned.
     lam : Fraction, optional
-        On a λ-path: the λ of the current search, to which tree, objective and bound belong.
-        Everything else, including the state, is then that of the whole path.
+        Only on a λ-path: the λ of the current search. The tree, the objective and the bound belong
+        to this λ; everything else, including the state, belongs to the whole path.
 
     Examples
     --------
@@ -85,14 +86,16 @@ class Monitor:
     Parameters
     ----------
     stop : callable
-        Called between slices. When it returns True, the search ends with status ``stopped``.
+        Called every few hundredths of a second of search. When it returns True, the search ends
+        with status ``stopped``.
     snapshot : callable, optional
         Called with a :class:`Snapshot` every ``interval`` seconds of search. A solver that can
         resume calls it once more when it ends without a proof.
     interval : float
         Seconds.
     peers : Peers, optional
-        The other shards of a divided search. Sweeps set it; leave it out.
+        The other parts of a search that is divided among workers. Leave ``peers`` out: sweeps set
+        it.
 
     Examples
     --------

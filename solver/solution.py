@@ -17,7 +17,11 @@ BELOW_ONE = math.nextafter(1, 0)
 
 
 class Status(StrEnum):
-    """How a run ended. The first six come from a solver, the last two from the sweep.
+    """How a run ended.
+
+    A solver gives ``optimal``, ``heuristic`` (it proves nothing), ``time_limit``, ``memory_limit``,
+    ``node_limit`` or ``stopped``. A sweep also gives ``error`` (the run raised an error) and
+    ``killed`` (its worker process died).
 
     Examples
     --------
@@ -78,7 +82,8 @@ class Solution(RichDisplay):
     ----------
     tree : Tree
     status : Status
-        ``optimal`` exactly if objective and lower bound are equal, within the tolerance.
+        ``optimal`` if and only if the objective and the lower bound are equal, within the
+        tolerance.
     lam : Fraction
         The price of a split.
     objective : Fraction
@@ -94,16 +99,18 @@ class Solution(RichDisplay):
     compile_seconds : float
         Time spent compiling kernels.
     iterations : int
-        Passes of the solver's main loop (BRANCHES: branches that are opened).
+        Passes of the solver's main loop. For BRANCHES it is the number of branches that were
+        expanded.
     nodes : int
-        Branches in the memo at the end.
+        The size of the search at its end, counted as in :class:`treesweep.Limits`: for BRANCHES the
+        branches in the memo.
     peak_bytes : int
         Memory of the search's own arrays.
     trace : tuple of TracePoint
         The changes of the objective and of the lower bound, with their times.
     tolerance : Fraction
-        Objectives that differ by at most this count as equal. It is above 0 only if numbers were
-        rounded: the floats of a regression, or weights with too many digits.
+        Two objectives count as equal if they differ by at most the tolerance. It is above 0 only if
+        numbers were rounded: the floats of a regression, or weights with too many digits.
     extra : dict
         Further results of the solver by name: JSON data without NaN and infinity.
 
@@ -154,7 +161,7 @@ class Solution(RichDisplay):
     @property
     def r2(self) -> float | None:
         """In regression: the share of the squared error that the splits remove; None if all targets
-        are equal. 1 only if no error remains."""
+        are equal. It is 1 only if no error remains."""
         whole = self.tree.nodes[0].squared_error
         return share_without(self.errors, whole) if whole else None
 

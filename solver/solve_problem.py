@@ -61,7 +61,7 @@ def solve(
     limits : Limits, optional
         Limits on the search and on the tree.
     initial_tree : Tree, optional
-        The first incumbent.
+        A tree that the search starts from, as its best tree so far.
     monitor : Monitor, optional
         Follows and stops the search.
     state : mapping of str to array, optional
@@ -74,9 +74,10 @@ def solve(
     Returns
     -------
     Solution
-        After any limit it holds the best tree so far and a proven lower bound. Weights with too
-        many digits for 64-bit costs are rounded, see
-        :meth:`solver.problem.problem.Problem.fitted`; ``tolerance`` says what that may change.
+        If a limit ends the search, it holds the best tree so far and a proven lower bound. Weights
+        with too many digits for 64-bit integers are rounded, see
+        :meth:`solver.problem.problem.Problem.fitted`; ``tolerance`` says how much better another
+        tree may then be.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def regularization_path(
     verbose: bool = False,
     **options: Any,
 ) -> Path:
-    """Every tree that is optimal for some λ ≥ ``lam_min``, with exact breakpoints.
+    """Find every tree that is optimal for some λ ≥ ``lam_min``, with exact breakpoints.
 
     Parameters
     ----------
@@ -132,12 +133,12 @@ def regularization_path(
         ``continuous``, otherwise ``branches``. Trees of ``quantbnb`` have depth 2 unless a limit
         says otherwise.
     limits : Limits, optional
-        Seconds are those of the whole path. Nodes and bytes hold for each solve. Limits on the tree
-        hold for every tree of the path.
+        The limit of seconds holds for the whole path. The limits of nodes and bytes hold for the
+        search at each λ. Limits on the tree hold for every tree of the path.
     monitor : Monitor, optional
         Follows and stops the search.
     state : mapping of str to array, optional
-        The state in a snapshot of the same path, to continue from, see
+        The state to continue from, taken from a snapshot of the same path; see
         :func:`solver.path.path_search.find_path`.
     verbose : bool
         As in :func:`solve`.
@@ -147,7 +148,8 @@ def regularization_path(
     Returns
     -------
     Path
-        After any limit it holds the best trees so far and a proven lower bound at every λ.
+        If a limit ends the search, it holds the best trees so far and a proven lower bound at every
+        λ.
 
     Raises
     ------

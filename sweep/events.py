@@ -47,7 +47,7 @@ class Outcome:
     ran: int  #: tasks that were run
     failed: int  #: tasks that were run and failed
     limited: int  #: tasks that were run and hit a limit of time, memory or nodes
-    impossible: int  #: cells that cannot run
+    impossible: int  #: combinations that their solver or encoding cannot do
     interrupted: bool
     seconds: float
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def inspect(data: str, as_json: bool, **given: Any) -> None:
     """Show how each column of a table is read, and all problems at once.
 
-    Ends with the entries (YAML) and the options (command line) that solve them. DATA is as for
-    'treesweep solve'.
+    The output ends with remedies for the problems: entries of a sweep's file, and options of the
+    command line. DATA is as for 'treesweep solve'.
     """
     from pipelines.single_table.inspection import inspect_table
 
@@ -91,8 +91,8 @@ def _command(data: str, found: Inspection) -> str:
 def init(data: str, **given: Any) -> None:
     """Print a complete sweep of one table, with comments, to be saved as sweep.yaml.
 
-    If a column cannot be read as it is, the sweep has the entry for it that 'treesweep inspect'
-    suggests.
+    If a column cannot be read as it is, the sweep contains the entry that 'treesweep inspect'
+    suggests for this column.
     """
     from pipelines.single_table.inspection import inspect_table
     from pipelines.single_table.sweep_template import write_sweep

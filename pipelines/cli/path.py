@@ -54,9 +54,9 @@ def path(
 ) -> ExitCode:
     """Find the trees that are optimal for some λ, from λ_min up, and prove them.
 
-    The optimal objective is concave and piecewise linear in λ. So finitely many trees suffice, with
-    exact breakpoints between them. A time limit is that of the whole path; limits of memory and
-    nodes hold for each solve.
+    The optimal objective is concave and piecewise linear in λ. So finitely many trees are optimal
+    for all λ, and the breakpoints between them are exact. A time limit holds for the whole path;
+    limits of memory and nodes hold for the search at each λ.
 
     DATA is a file (CSV, Excel, Parquet, Arrow, Feather), the name of a built-in dataset (see
     'treesweep datasets') or openml:ID. The first Ctrl-C ends the search with the best trees so

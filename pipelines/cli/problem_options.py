@@ -61,7 +61,7 @@ _READING = (
     ),
     click.option(
         "--task", type=click.Choice(["classification", "regression"]),
-        help="Whether to predict labels (by default), or numbers with the least squared error.",
+        help="classification (by default) predicts labels; regression predicts numbers.",
     ),
     click.option(
         "--column", "columns", multiple=True, metavar="NAME=KIND",
@@ -88,7 +88,7 @@ _OPTIONS = (
         help="Search time; inf for no limit.",
     ),
     click.option("--memory-limit", metavar="SIZE", help="Memory of the search, e.g. 4GiB."),
-    click.option("--node-limit", type=int, metavar="N", help="Branches held in memory."),
+    click.option("--node-limit", type=int, metavar="N", help="Most branches held in memory."),
     click.option("--max-depth", type=int, metavar="N", help="Splits on the longest path."),
     click.option("--max-splits", type=int, metavar="N", help="Splits of the tree."),
     click.option("--min-leaf-size", type=float, metavar="N", help="Smallest weight of a leaf."),

@@ -113,14 +113,14 @@ class Wish(NamedTuple):
     "--without", multiple=True, metavar="NAME",
     help="Show the best good tree without this column or feature (may be given several times).",
 )  # fmt: skip
-@click.option("--root", metavar="NAME", help="Show the best one that asks this column first.")
+@click.option("--root", metavar="NAME", help="Show the best good tree whose root tests NAME.")
 @click.option(
     "--max-columns", type=click.IntRange(min=0), metavar="N",
-    help="Show the best one that reads at most N columns.",
+    help="Show the best good tree that reads at most N columns.",
 )  # fmt: skip
 @click.option(
     "--monotone", multiple=True, nargs=2, metavar="NAME CLASS",
-    help="Show the best one that never stops predicting this class as the column grows.",
+    help="Show the best good tree that, once it predicts CLASS, still does as NAME grows.",
 )  # fmt: skip
 def rashomon(
     data: str,
@@ -136,7 +136,7 @@ def rashomon(
     monotone: tuple[tuple[str, str], ...],
     **given: Any,
 ) -> ExitCode:
-    """Count all trees that are nearly as good as the best one, and the features that they use.
+    """Count all trees that are nearly as good as the best one, and show which features they use.
 
     This is the Rashomon set. The command counts the trees exactly, for each number of errors and
     splits, without building each tree. If a limit ends the search, the set is complete for a

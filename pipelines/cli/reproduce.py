@@ -24,7 +24,10 @@ _FOLDER = click.Path(path_type=Path)
 @click.option(
     "--show", is_flag=True, help="Print the experiment's file: what it runs, and on what."
 )
-@click.option("--data", type=_FOLDER, metavar="DIR", help="Folder of the tables and figures.")
+@click.option(
+    "--data", type=_FOLDER, metavar="DIR",
+    help="Folder with the experiment's tables and the printed figures; see --show.",
+)  # fmt: skip
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), metavar="N",
     help="Time limit of each run [as in the file].",

@@ -121,7 +121,7 @@ def _say_how_to_go_on(folder: str, log: str) -> None:
 @click.command()
 @click.argument("folder", metavar="DIR")
 def stop(folder: str) -> int:
-    """Stop the sweep of a folder, as Ctrl-C does: running searches end, and are kept."""
+    """Stop the sweep of a folder, as Ctrl-C does: running searches end and are saved."""
     from pipelines.background.detached_driver import await_end, stop_driver
 
     driver = stop_driver(folder)

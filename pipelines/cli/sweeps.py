@@ -38,9 +38,9 @@ _cluster = click.option(
 def run(spec: Path, out: str | None, cluster: Path | None, dry_run: bool) -> int:
     """Run a sweep: all its tasks that have no result in the folder yet.
 
-    Run it again after a change of SPEC.yaml: only what is new is run. The first Ctrl-C ends the
-    running searches and keeps what they have; the second one leaves at once. Nothing is lost by
-    either.
+    After a change of SPEC.yaml, run it again: only what is new is run. The first Ctrl-C ends the
+    running searches and saves them; the second one exits at once. After either, 'treesweep resume'
+    continues the sweep.
     """
     from pipelines.progress.display import make_display
     from sweep.clusters import load_cluster
@@ -81,9 +81,9 @@ def resume(folder: str, cluster: Path | None) -> int:
 @click.command()
 @click.argument("folder", metavar="DIR")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("--follow", is_flag=True, help="Show the progress until no driver is at work.")
+@click.option("--follow", is_flag=True, help="Show the progress until the sweep no longer runs.")
 def status(folder: str, as_json: bool, follow: bool) -> None:
-    """Say how far a sweep is, whether it runs or not."""
+    """Show the progress of a sweep, running or not."""
     from sweep.store.sweep_status import sweep_status
 
     if follow:
@@ -153,7 +153,7 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns.
 
-    It also lists claims of external solvers that proven results contradict; these do not count as
+    It also lists claims of external solvers that contradict proven results. These do not count as
     errors.
 
     Exit code 1 says that something is wrong, or that planned tasks have failed or have no row.
@@ -220,7 +220,7 @@ def report(
     every: float,
     single_file: bool,
 ) -> None:
-    """Write the λ-path report and the comparison of a sweep, finished or not."""
+    """Write the report of a sweep, finished or not: its λ-paths and a comparison of its solvers."""
     from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data
 

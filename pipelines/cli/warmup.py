@@ -13,7 +13,7 @@ import click
 @click.command()
 @click.argument("solvers", nargs=-1, metavar="[SOLVER]...")
 def warmup(solvers: tuple[str, ...]) -> None:
-    """Compile the kernels of some solvers, or of all, now, so that no sweep waits."""
+    """Compile the code of all solvers, or of the named ones, so that no sweep waits for it."""
     from solver import SOLVERS, get_solver
     from solver.external.base import ExternalSolver
 

@@ -74,7 +74,8 @@ def write_report(
     store_dir : str or Path
         The sweep's folder, or where it is on S3: ``s3://bucket/prefix``.
     out_dir : str or Path, optional
-        The report's folder; by default ``report`` in the sweep's folder, unless that is on S3.
+        The report's folder, on this machine; by default ``report`` in the sweep's folder. Needed if
+        the sweep's folder is on S3.
     published : str or Path, optional
         A CSV of published results to compare with, see
         :func:`pipelines.reproduce.compare_published.reproduce`.

@@ -48,9 +48,12 @@ class Best:
     verdict: str  #: one sentence: how good it is on unseen rows, and what is proven
     reasons: tuple[str, ...]
     encoding: str | None = None
-    """The encoding, with options if several differ only in them; None without a recommendation."""
+    """The encoding; None without a recommendation. Its options are given if the sweep has the
+    encoding with different options."""
     solver: str | None = None
-    lam: str | None = None  #: a λ or an interval; None if training results alone cannot choose it
+    lam: str | None = None
+    """λ, or an interval of λ on a λ-path; None if there are only training results and they cannot
+    choose λ."""
     test_accuracy: float | None = None  #: mean over folds, on held-out rows; or None
     test_rmse: float | None = None  #: the same for regression
     tree: Tree | None = None  #: the final tree, grown on all rows
@@ -60,7 +63,7 @@ class Best:
 
     @classmethod
     def of(cls, found: DatasetSummary) -> Best:
-        """The report's answer."""
+        """Make it from a dataset's summary in the report."""
         own, final = found.own, found.final
         point, path = own.point, own.path
         grown = final if isinstance(final, FinalTree) else None
@@ -106,7 +109,8 @@ class SweepResults:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row for each run: :func:`sweep.store.read_results.read_results`."""
+        """One row for each task, or with ``every_run`` one for each run; see
+        :func:`sweep.store.read_results.read_results`."""
         return stored.read_results(self.folder, columns=self.columns, every_run=self.every_run)
 
     @property
@@ -129,8 +133,8 @@ class SweepResults:
     def best(self, dataset: str | None = None) -> Best:
         """What to take for a dataset: encoding, solver, λ and tree, as the report says.
 
-        The tree is the final one, grown on all rows at the chosen λ. Unless a run of the sweep or
-        its report has grown it, it is grown now, in at most 30 seconds.
+        The tree is the final tree: it is grown on all rows at the chosen λ. If neither a run of the
+        sweep nor its report has grown this tree, the call grows it, in at most 30 seconds.
 
         Parameters
         ----------
@@ -140,7 +144,7 @@ class SweepResults:
         Raises
         ------
         InputError
-            If there is no such dataset, or several and none is named.
+            If there is no such dataset, or if the sweep has several and ``dataset`` is not given.
         """
         found = self._recommendations()
         if dataset is None and len(found) == 1:
@@ -156,7 +160,7 @@ class SweepResults:
         return self._answers[dataset]
 
     def tree(self, key: str) -> Tree:
-        """The tree of a task; of a λ-path that of its smallest λ.
+        """The tree of a task. For a λ-path it is the tree of the smallest λ.
 
         Parameters
         ----------
@@ -174,7 +178,7 @@ class SweepResults:
         return Tree.from_json(row["tree"])
 
     def rashomon_set(self, key: str) -> RashomonSet:
-        """All good trees of a task whose solver entry has ``rashomon``.
+        """All good trees of a task, if the solver's entry in the sweep's file has ``rashomon``.
 
         The dataset is read again.
 
@@ -216,13 +220,13 @@ class SweepResults:
         fold: int | None = None,
         repeat: int | None = None,
     ) -> Path:
-        """A λ-path that the sweep was asked for by ``lam: path``.
+        """A λ-path of the sweep. The solver's entry in the sweep's file must have ``lam: path``.
 
         Parameters
         ----------
         dataset, encoding, solver : str, optional
-            Names as :meth:`best` gives them, with options if the sweep has several sets of them. A
-            name is not needed if the sweep has only one.
+            Names as :meth:`best` gives them. The options belong to the name if the sweep has it
+            with different options. A name is not needed if the sweep has only one.
         fold, repeat : int, optional
             The number of the fold and of the repetition, from 0.
 
@@ -300,14 +304,15 @@ def read_results(
     columns : sequence of str, optional
         The columns of ``frame``; all by default.
     every_run : bool
-        Whether ``frame`` has every stored row, and not only the row that answers each task.
+        Whether ``frame`` has a row for every run. By default it has one row for each task: the
+        result that counts.
     outcome : Outcome, optional
         How the run that wrote them ended.
 
     Raises
     ------
     InputError
-        If it is no sweep's folder, or there is no such column.
+        If ``path`` is not a sweep's folder, or there is no such column.
 
     Examples
     --------

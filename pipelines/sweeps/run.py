@@ -35,13 +35,13 @@ def run_sweep(
     """Run all tasks of a sweep that have no result in its folder yet.
 
     The first Ctrl-C stops the running searches and keeps what they have found; the second one ends
-    the process at once. Both leave a folder that :func:`resume_sweep` goes on with. A program,
-    unlike a notebook, calls it under ``if __name__ == "__main__":``.
+    the process at once. After either, :func:`resume_sweep` can continue. In a program, but not in a
+    notebook, put the call under ``if __name__ == "__main__":``.
 
     Parameters
     ----------
     spec : dict, str, Path or SweepFile
-        A dict with the keys of the YAML, the path of a YAML file, or from ``load_spec`` or
+        A dict with the keys of the YAML, the path of a YAML file, or the result of ``load_spec`` or
         ``parse_spec``. Relative paths in a dict start at the current directory.
     out : str or Path, optional
         The sweep's folder, or ``s3://bucket/prefix``; by default ``results/NAME``.
@@ -101,7 +101,7 @@ def resume_sweep(
     progress: bool = True,
     listener: Listener | None = None,
 ) -> SweepResults:
-    """Continue the sweep of a folder; arguments and result as in :func:`run_sweep`.
+    """Continue the sweep of a folder. Arguments and result are those of :func:`run_sweep`.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def resume_sweep(
 
 
 def status(path: Place) -> SweepStatus:
-    """How far a sweep is, whether it runs or not. Raises InputError if it is no sweep's folder.
+    """The progress of a sweep, running or not. Raises InputError if there is no sweep in ``path``.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class Cart(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "criterion": Option(
             "gini",
-            "what splits minimise in classification: an impurity (in regression the squared error)",
+            "the impurity that splits minimise; classification only (regression: squared error)",
             ("gini", "entropy"),
         ),
         "seed": Option(

@@ -22,7 +22,7 @@ _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in stat
 OPTIONS: Mapping[str, Option] = {
     "slack": Option(
         4.0,
-        "by how many λ the current split may become worse than the second best; a number ≥ 0",
+        "leave a split when it is this many λ worse than the second best; a number ≥ 0",
         kind=(int, float),
         minimum=0,
     ),
@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "child_order": Option(
         "lowest-bound",
-        "the first child: of least lower bound, smallest gap, or (paper) fewest correct rows",
+        "child searched first: least lower bound, smallest gap, or fewest correct rows (paper)",
         _CHILD_ORDERS,
     ),
     "duplicates": Option(

@@ -89,7 +89,7 @@ ENCODINGS: dict[str, Encoding] = {
         ),
         Encoding(
             "mdlp",
-            "numbers cut where it separates classes (Fayyad and Irani); categories as in onehot",
+            "numbers cut where a cut separates classes (Fayyad, Irani); categories as in onehot",
             "binary",
             indicators,
             mdlp_cuts,
@@ -103,7 +103,7 @@ ENCODINGS: dict[str, Encoding] = {
         ),
     )
 }
-"""The encodings by name, with what each does and its options.
+"""All encodings by name. Each one has a summary and options.
 
 Examples
 --------
@@ -175,7 +175,7 @@ def fit_encoder(
     target : array-like of int, shape (n,)
         Class of every row, 0 … n_classes − 1. Only ``mdlp`` uses it.
     n_classes : int
-        0 in regression; then all of ``target`` is 0.
+        Number of classes. In regression it is 0, and ``target`` is 0 for every row.
     columns : mapping, optional
         Overrides of how columns are read, see
         :func:`solver.features.column_inference.infer_columns`; or the result of

@@ -116,8 +116,8 @@ class Encoder:
     options : dict
         All its options with their values.
     tests : tuple
-        One for each feature. A feature that keeps numbers has a ``Scale`` instead: all thresholds
-        of its column.
+        One test for each feature. In the encoding ``continuous`` a column of numbers has a
+        ``Scale`` in place of a test: all its thresholds.
     columns : dict
         How each raw column is read, in the order of the table.
     without_feature : tuple of str
@@ -140,10 +140,11 @@ class Encoder:
     without_feature: tuple[str, ...] = ()
 
     def transform(self, frame: pd.DataFrame) -> NDArray[np.int32]:
-        """The code of every test on every row, an array of shape (rows, features).
+        """Encode rows: an array of shape (rows, features) with the branch that each row takes at
+        the test of each feature.
 
-        Use it for the rows of a problem. For other rows use :meth:`solver.trees.tree.Tree.predict`:
-        it can stop inside a tree at an unseen category, which is an error here.
+        An unseen category is an error. To predict rows use :meth:`solver.trees.tree.Tree.predict`,
+        which stops inside the tree at an unseen category.
 
         Raises
         ------
@@ -178,7 +179,8 @@ class Encoder:
         return codes
 
     def without_numbers_unknown(self, frame: pd.DataFrame) -> Encoder:
-        """A copy for another table. Of a column with unseen numbers it knows only the order."""
+        """A copy for another table. If a column of this table has unseen numbers, the copy knows
+        only the order of the column's numbers."""
         frame = text_names(frame)
         tests = tuple(
             replace(test, values=None)

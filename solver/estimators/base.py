@@ -95,21 +95,22 @@ class SparseTree(BaseEstimator):
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
-            An array must be numeric, NaN for a missing number. A DataFrame may also have text,
+            An array must be numeric; a missing number is NaN. A DataFrame may also have text,
             booleans, pandas categories and dates.
         y : array-like of shape (n_samples,)
-            Labels of any kind; for a regressor numbers, also of shape (n_samples, n_outputs).
+            A classifier takes labels of any kind. A regressor takes numbers; their shape may also
+            be (n_samples, n_outputs).
         sample_weight : array-like of shape (n_samples,), optional
-            A float is read as its shortest decimal, e.g. 0.1. Weights with too many digits for
-            64-bit costs are rounded; ``solution_.tolerance`` then says how much better another tree
-            might be.
+            A float is read as its shortest decimal: 0.1 is exactly 1/10. The search adds up weights
+            in 64-bit integers. Weights with too many digits for this are rounded;
+            ``solution_.tolerance`` then says how much better another tree might be.
 
         Raises
         ------
         ValueError
             If parameters or data cannot be used. Weights cannot be used if rounding them would
-            change an objective by more than 10⁻⁶, or if they have too many digits for
-            ``min_leaf_size``.
+            change the loss of a tree by more than 5·10⁻⁷. Weights that must be rounded cannot be
+            used together with ``min_leaf_size``.
 
         Warns
         -----
@@ -213,7 +214,7 @@ class SparseTree(BaseEstimator):
         sample_weight: ArrayLike | None = None,
         lam_min: float | str | Fraction | None = None,
     ) -> Bunch:
-        """Every tree that is optimal for some λ; nothing is fitted.
+        """Find every tree that is optimal for some λ ≥ ``lam_min``, without fitting the estimator.
 
         Parameters
         ----------
@@ -225,11 +226,12 @@ class SparseTree(BaseEstimator):
         Returns
         -------
         Bunch
-            These have one entry for each tree, from ``lam_min`` up: ``lams`` (the smallest λ
-            at which the tree is the best, exact Fractions), ``losses`` (training loss, Fractions),
-            ``splits``, ``trees`` and ``proven`` (whether no tree is better up to the next λ). The
-            last tree is a leaf. ``status`` is ``optimal`` if all are proven, else the limit that
-            ended the search; ``path`` is the :class:`solver.Path`, with lower bounds at every λ.
+            ``lams``, ``losses``, ``splits``, ``trees`` and ``proven`` have one entry for each tree,
+            in the order of increasing λ. ``lams`` has the smallest λ at which the tree is the best,
+            and ``losses`` has its training loss; both are exact Fractions. ``proven`` says whether
+            no tree is better up to the next λ. The last tree is a leaf. ``status`` is ``optimal``
+            if all trees are proven; otherwise it is the limit that ended the search. ``path`` is
+            the :class:`solver.Path`, which has a lower bound at every λ.
 
         Raises
         ------
@@ -280,7 +282,7 @@ class SparseTree(BaseEstimator):
         return feature_importances(self.tree_, self._names)
 
     def to_sklearn(self) -> DecisionTreeClassifier | DecisionTreeRegressor:
-        """The tree as a fitted tree of scikit-learn, see :func:`treesweep.to_sklearn`."""
+        """Convert the tree to a fitted tree of scikit-learn, see :func:`treesweep.to_sklearn`."""
         check_is_fitted(self)
         return to_sklearn(self)
 

@@ -18,7 +18,8 @@ class BranchesClassifier(SparseTreeClassifier):
     ----------
     lam : float, str or Fraction, default=0.01
         λ, the price of a split. A larger tree is better only if each added split lowers the loss by
-        more than λ on average. λ is an exact fraction; a float stands for its shortest decimal.
+        more than λ on average. λ is an exact fraction. A float is read as its shortest decimal: 0.1
+        is exactly 1/10.
     encoding : str, default="auto"
         What turns columns into tests, a name in :data:`solver.ENCODINGS`. ``auto`` tests
         one category at a time. If numbers and dates have at most 150 cuts in all, every cut is
@@ -43,11 +44,12 @@ class BranchesClassifier(SparseTreeClassifier):
     memory_limit : int, default=1073741824
         Bytes of the search's arrays; None for no limit.
     node_limit : int, optional
-        Most branches that the search may hold. A search that this or the memory limit ends gives
-        the same tree on every machine.
+        Most branches that the search may hold. A branch is a combination of tests, with the rows
+        that pass them. If this limit or the memory limit ends the search, the tree is the same on
+        every machine.
     lam_min : float, str or Fraction, optional
         Also find all trees that are optimal for some λ ≥ ``lam_min``, see ``lam_path_``. The time
-        limit is then that of the whole path; the other limits hold for each of its solves.
+        limit then holds for the whole path; the other limits hold for the search at each λ.
     class_weight : dict or "balanced", optional
         The weight of each label; 1 for a label that is not named. The weight of a row is multiplied
         by the weight of its label. ``balanced`` gives every class the same total weight, as in
@@ -67,14 +69,14 @@ class BranchesClassifier(SparseTreeClassifier):
     encoder_ : Encoder
         The fitted encoding.
     tree_ : Tree
-        The tree. It can be stored as JSON and predicts without scikit-learn. Its counts are
-        weights in whole units, see :meth:`fit`.
+        The tree. It can be stored as JSON and predicts without scikit-learn. Its counts are whole
+        numbers: the weights, multiplied by ``tree_.weight_scale`` if there are weights.
     solution_ : Solution
         The whole result of the search.
     objective_ : float
         Training loss + λ·splits.
     lower_bound_ : float
-        Proven: no tree of these tests within the limits has a smaller objective.
+        Proven: no tree that uses the encoded tests and keeps the limits has a smaller objective.
     objective_exact_, lower_bound_exact_ : Fraction
         The same without rounding.
     feature_importances_ : array of shape (n_features,)
@@ -82,8 +84,8 @@ class BranchesClassifier(SparseTreeClassifier):
     status_ : Status
         ``optimal``, or the limit that ended the search.
     lam_path_ : Bunch
-        Only with ``lam_min``: the result of :meth:`regularization_path`. ``tree_`` is its best
-        tree at ``lam``.
+        The result of :meth:`regularization_path`, only if ``lam_min`` is given. ``tree_`` is its
+        best tree at ``lam``.
 
     See Also
     --------
@@ -92,10 +94,10 @@ class BranchesClassifier(SparseTreeClassifier):
 
     Notes
     -----
-    The tree is optimal for the encoded problem. ``thresholds`` loses no cut of the training data,
-    but takes longer. A missing number counts as below every threshold and has a test of its own; a
-    missing category is a category. If a limit ends the search before the proof, a
-    ``ConvergenceWarning`` says how far the tree can be from optimal.
+    The tree is optimal for the encoded problem. The encoding ``thresholds`` loses no cut of the
+    training data, but the search takes longer. A missing number counts as below every threshold and
+    has a test of its own; a missing category is a category. If a limit ends the search before the
+    proof, a ``ConvergenceWarning`` says how far the tree can be from optimal.
 
     Examples
     --------

@@ -25,7 +25,7 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
     """Predicts labels; see :class:`treesweep.BranchesClassifier`."""
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of every row: the majority at its leaf, the first label in a tie.
+        """The label of every row: the majority class of its leaf. In a tie it is the first label.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
     _task: ClassVar[TaskType] = "regression"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The mean of the training rows at every row's leaf.
+        """The mean target of the training rows in the leaf of every row.
 
         Parameters
         ----------

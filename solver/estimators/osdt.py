@@ -17,8 +17,8 @@ from solver.osdt.engine import BOUNDS
 class OSDTClassifier(SparseTreeClassifier):
     """The classification tree of least training loss + λ·splits, by OSDT.
 
-    It proves the same optimum as :class:`treesweep.BranchesClassifier` by another algorithm, mostly
-    more slowly. Use it to check the results of BRANCHES, and to study the search of OSDT.
+    It proves the same optimum as :class:`treesweep.BranchesClassifier` by another algorithm, which
+    is usually slower. Use it to check the results of BRANCHES, and to study the search of OSDT.
 
     Parameters
     ----------
@@ -26,21 +26,22 @@ class OSDTClassifier(SparseTreeClassifier):
     lam_min, class_weight, verbose
         As those of :class:`treesweep.BranchesClassifier`.
     encoding : str, default="auto"
-        As there, but all features must be binary: not ``categorical``.
+        As in :class:`treesweep.BranchesClassifier`, but not ``categorical``: all features must be
+        binary.
     policy : str, default="curiosity"
         Which tree of the queue is split next: ``curiosity``, ``lower_bound``, ``objective``,
         ``entropy``, ``gini``, ``breadth_first`` or ``depth_first``.
     init : {"none", "cart"}, default="none"
         Whether the search starts from the tree without a split or from CART's tree. The solver
-        calls this option ``warm_start``. In scikit-learn that name means to continue an earlier
-        fit.
+        calls this option ``warm_start``. In scikit-learn ``warm_start`` means to continue an
+        earlier fit.
     bounds : dict, optional
-        Switches of bounds, e.g. ``{"lookahead": False, "similar_support": True}``; their names are
-        in :data:`solver.osdt.engine.BOUNDS`. All but ``similar_support`` are on. They change the
-        time, not the optimum.
+        Switches bounds on or off, e.g. ``{"lookahead": False, "similar_support": True}``;
+        :data:`solver.osdt.engine.BOUNDS` lists their names. By default all bounds but
+        ``similar_support`` are on. A bound changes the search time, but not the optimum.
     node_limit : int, optional
-        Most trees that the search may hold. A search that this or the memory limit ends gives the
-        same tree on every machine.
+        Most trees that the search may hold. If this limit or the memory limit ends the search, the
+        tree is the same on every machine.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class OSDTClassifier(SparseTreeClassifier):
 
     See Also
     --------
-    treesweep.BranchesClassifier : The same optimum, mostly sooner; also multiway splits.
+    treesweep.BranchesClassifier : Finds the same optimum, usually faster; also has multiway splits.
 
     Examples
     --------

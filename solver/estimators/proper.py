@@ -16,10 +16,11 @@ from solver.features.column_inference import Override
 
 
 class ProperTreeClassifier(SparseTreeClassifier):
-    """The tree of least training loss + λ·splits among those of one rule family and size.
+    """The tree of least training loss + λ·splits with splits of one kind and limited size.
 
-    A split may be a cut of one column, a hyperplane of all columns, or a surface of some degree.
-    "Optimal" means: among the trees of at most ``max_splits`` splits within the other limits.
+    ``rules`` chooses the kind of the splits: cuts of one column, hyperplanes in all columns, or
+    surfaces of some degree. "Optimal" means: the best of all trees that have at most ``max_splits``
+    splits and keep the other limits.
 
     Parameters
     ----------
@@ -28,16 +29,17 @@ class ProperTreeClassifier(SparseTreeClassifier):
         As those of :class:`treesweep.BranchesClassifier`. At λ = 0 only ``max_splits`` and
         ``max_depth`` limit the tree.
     rules : {"axis", "hyperplane", "polynomial", "mixed"}, default="axis"
-        What a split may be. ``mixed``: any of the three; if several separate the rows in the same
-        way, the simplest.
+        What a split may be. ``mixed`` allows all three. If several rules separate the rows in the
+        same way, it takes the simplest one.
     degree : int, default=2
         Degree of the surfaces of ``polynomial`` and ``mixed``.
     max_splits : int, default=2
         Most splits of the tree. There are about n^G ways to separate n rows: G is 1 for cuts, D for
         hyperplanes in D columns and C(D + degree, D) − 1 for surfaces. Each further split
-        multiplies the time by about n^G. So use few rows and columns except with ``axis``.
+        multiplies the time by about n^G. So use few rows and columns, unless ``rules`` is ``axis``.
     mode : {"search", "paper"}, default="search"
-        The search, or the published algorithm, for comparison on small tables.
+        ``search`` is the search of this implementation. ``paper`` is the published algorithm, for a
+        comparison on small tables.
     encoding : str, default="continuous"
         What turns columns into tests, a name in :data:`solver.ENCODINGS` other than
         ``categorical``. Hyperplanes and surfaces need ``continuous``, which leaves numbers and
@@ -45,8 +47,8 @@ class ProperTreeClassifier(SparseTreeClassifier):
     memory_limit : int, default=1073741824
         Bytes of the search's arrays; None for half of the machine's memory.
     node_limit : int, optional
-        Most rules that the search may evaluate. A search that this or the memory limit ends gives
-        the same tree on every machine.
+        Most rules that the search may evaluate. If this limit or the memory limit ends the search,
+        the tree is the same on every machine.
 
     Attributes
     ----------
@@ -54,7 +56,7 @@ class ProperTreeClassifier(SparseTreeClassifier):
     lam_path_, objective_exact_, lower_bound_exact_, feature_importances_
         As those of :class:`treesweep.BranchesClassifier`.
     lower_bound_ : float
-        Proven: no tree of the family within the limits has a smaller objective.
+        Proven: no tree that has splits of this kind and keeps the limits has a smaller objective.
 
     See Also
     --------

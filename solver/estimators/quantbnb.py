@@ -23,7 +23,7 @@ class _QuantBnB(SparseTree):
 
 
 class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
-    """The tree of least training loss + λ·splits within a depth, on numbers as they are.
+    """The tree of least training loss + λ·splits up to a depth, without binning numbers.
 
     Quant-BnB considers every threshold between two values of a column, without bins.
 
@@ -37,13 +37,13 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
         ``categorical``. ``continuous`` leaves numbers and dates as they are and tests one category
         at a time.
     max_depth : int, default=2
-        Most splits on a path. The time grows steeply: depth 2 takes fractions of a second, depth 3
-        seconds to minutes, more is for small tables.
+        Most splits on a path. The time grows steeply: depth 2 takes fractions of a second, and
+        depth 3 takes seconds to minutes. Use a larger depth for small tables only.
     memory_limit : int, default=1073741824
         Bytes of the search's arrays; None for half of the machine's memory.
     node_limit : int, optional
-        Most thresholds that the search may evaluate. A search that this or the memory limit ends
-        gives the same tree on every machine.
+        Most thresholds that the search may evaluate. If this limit or the memory limit ends the
+        search, the tree is the same on every machine.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
     See Also
     --------
     treesweep.BranchesClassifier : Trees of any depth, on yes/no features.
-    treesweep.QuantBnBRegressor : The same for numbers to predict.
+    treesweep.QuantBnBRegressor : The same for regression.
 
     Examples
     --------
@@ -101,16 +101,17 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
 
 
 class QuantBnBRegressor(SparseTreeRegressor, _QuantBnB):
-    """The regression tree of least squared error + λ·splits within a depth.
+    """The regression tree of least squared error + λ·splits up to a depth.
 
     Quant-BnB considers every threshold between two values of a column, without bins. A leaf
-    predicts the mean of its training rows.
+    predicts the mean target of its training rows.
 
     Parameters
     ----------
     lam : float, str or Fraction, default=0
-        λ, the price of a split, in units of the loss. A split must lower the mean squared error,
-        summed over the outputs, by more than this. At 0 only the depth limits the tree.
+        λ, the price of a split, in units of the loss. A split is worth its price if it lowers the
+        mean squared error, summed over the outputs, by more than λ. At 0 only the depth limits the
+        tree.
     encoding, encoding_options, columns, max_depth, min_leaf_size, time_limit, memory_limit,
     lam_min, verbose
         As those of :class:`treesweep.QuantBnBClassifier`.
@@ -124,18 +125,18 @@ class QuantBnBRegressor(SparseTreeRegressor, _QuantBnB):
         As those of :class:`treesweep.BranchesClassifier`; ``solution_.rmse`` and ``solution_.r2``
         measure the fit to the training rows.
     n_outputs_ : int
-        How many numbers it predicts for a row.
+        How many numbers the tree predicts for a row.
     objective_ : float
-        Mean squared error + λ·splits, exactly that of the tree.
+        Mean squared error + λ·splits of the tree, without the rounding errors of the search.
     lower_bound_ : float
         Proven: no tree within the limits has a smaller objective.
     status_ : Status
-        ``optimal``, or the limit that ended the search. The search works on floats: objectives
-        that differ by at most ``solution_.tolerance`` count as equal.
+        ``optimal``, or the limit that ended the search. The search works on floats. Two objectives
+        count as equal if they differ by at most ``solution_.tolerance``.
 
     See Also
     --------
-    treesweep.QuantBnBClassifier : The same for labels.
+    treesweep.QuantBnBClassifier : The same for classification.
 
     Examples
     --------

@@ -27,12 +27,13 @@ _FIELDS = {
 def to_sklearn(
     tree: TreeSource, feature_names: Sequence[str] | None = None
 ) -> DecisionTreeClassifier | DecisionTreeRegressor:
-    """The tree as a fitted tree of scikit-learn, which predicts the same.
+    """Convert the tree to a fitted tree of scikit-learn.
 
-    There are two differences. Scikit-learn reads numbers as float32, so a number that is very near
-    to a threshold may take the other branch. And where the values 0 and 1 are categories, it cuts
-    at 0.5. So a value not seen in training (also a missing value, if training had none) takes one
-    of the two branches, and does not stop at the split.
+    It predicts the same, with two exceptions. Scikit-learn reads numbers as float32, so a number
+    that is very near to a threshold may take the other branch. If the values 0 and 1 of a column
+    are categories, the tree of scikit-learn cuts the column at 0.5. A value not seen in training
+    (also a missing value, if training had none) then takes one of the two branches, and does not
+    stop at the split.
 
     Parameters
     ----------

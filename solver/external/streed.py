@@ -53,7 +53,7 @@ class Streed(ExternalSolver):
     options: ClassVar[Mapping[str, Option]] = {
         "told": Option(
             False,
-            "set its depth limit to the depth of an optimal tree, to compare times",
+            "limit the depth to that of a known optimal tree, for a comparison of times",
             kind=bool,
         )
     }

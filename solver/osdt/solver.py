@@ -75,7 +75,7 @@ class Osdt(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "mode": Option(
             "full",
-            "full: a step splits one leaf; paper: Algorithm 2, a step splits all chosen leaves",
+            "full: a step splits one leaf; paper: Algorithm 2, a step splits several leaves",
             ("full", "paper"),
         ),
         "policy": Option("curiosity", "which tree of the queue to split next", POLICIES),
@@ -112,7 +112,7 @@ class Osdt(Solver):
         ),
         "two_steps": _bound(
             True,
-            "use the bound of a leaf from one tree in all trees that have it (not in the thesis)",
+            "use the bound of a leaf in all trees that have this leaf (not in the OSDT thesis)",
             mode="full",
         ),
     }

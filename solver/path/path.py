@@ -17,7 +17,7 @@ from solver.trees.tree import Tree
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a λ-path: a tree, and the λ at which it is the best known one.
+    """A step of a λ-path: a tree, and the interval of λ in which it is the best known tree.
 
     Parameters
     ----------
@@ -61,29 +61,30 @@ class Path(RichDisplay):
     leaf_errors : int
         Errors of the tree without a split.
     unavoidable_errors : int
-        Errors of every tree, on rows that no feature distinguishes.
+        Errors that every tree makes, because no feature distinguishes the rows.
     steps : tuple of Step
         From the smallest λ on.
     points : tuple of Point
-        What was proven, from the smallest λ on.
+        The lower bounds that were proven at single λ, from the smallest λ on.
     status : Status
         ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; otherwise
-        what ended the search. It is also ``stopped`` if a breakpoint cannot be decided: its λ has
-        too many digits for the integers of the search, and searches at λ next to it do not show
-        which tree is best there.
+        what ended the search. It is also ``stopped`` if the search cannot decide which tree is best
+        at a breakpoint. This happens if the λ of the breakpoint has too many digits for the
+        integers of the search, and searches at neighbouring λ do not decide it.
     seconds : float
-        Search time of all solves, without compilation.
+        Time of all searches, without compilation.
     solves : int
-        How many solves it took.
+        Number of searches, each at one λ.
     tolerance : Fraction
-        Objectives that differ by at most this count as equal, see
+        Two objectives count as equal if they differ by at most the tolerance, see
         :attr:`solver.problem.problem.Problem.tolerance`.
     rounding : Fraction
         The largest change of an objective that rounding the weights may have caused. Lower bounds
         are reduced by it.
     cut_by : Status, optional
-        The limit that ended a solve, although the path may be proven: under a larger limit it might
-        have found another one of several equally good trees. None if no limit did.
+        The limit that ended the search at some λ; None if no limit did. The path may be proven
+        nevertheless. Under a larger limit that search might have found another one of several
+        equally good trees.
 
     Examples
     --------
@@ -134,8 +135,8 @@ class Path(RichDisplay):
         return tuple(step.tree for step in self.steps)
 
     def step_at(self, lam: Any) -> Step:
-        """The best step at a λ; at a breakpoint the one of fewer splits. Raises ValueError below
-        ``lam_min``."""
+        """The best step at a λ. At a breakpoint it is the step with fewer splits. Raises ValueError
+        below ``lam_min``."""
         lam = as_lambda(lam)
         if lam < self.lam_min:
             raise ValueError(f"the path begins at λ = {self.lam_min}, not at {lam}")
@@ -148,7 +149,7 @@ class Path(RichDisplay):
         return objective(step.errors, step.splits, self.total_weight, lam)
 
     def lower_bound_at(self, lam: Any) -> Fraction | None:
-        """The proven lower bound at a λ; None without one."""
+        """The proven lower bound at a λ; None if there is none."""
         return (
             None
             if self.status is Status.HEURISTIC
@@ -156,9 +157,10 @@ class Path(RichDisplay):
         )
 
     def solution_at(self, lam: Any) -> Solution:
-        """The solution at one λ, with the effort of the whole path; ValueError below ``lam_min``.
+        """The solution at one λ; ValueError below ``lam_min``.
 
-        Its status is ``optimal`` if the tree is proven at this λ, else the path's.
+        Its status is ``optimal`` if the tree is proven at this λ; otherwise it is the status of the
+        path. Its time, iterations, nodes and memory are those of the whole path.
         """
         lam = as_lambda(lam)
         step, reached, bound = self.step_at(lam), self.objective_at(lam), self.lower_bound_at(lam)

@@ -77,21 +77,23 @@ class Problem:
     Parameters
     ----------
     codes : array of int32, shape (rows, features)
-        Distinct encoded rows; the code of a feature is the branch of its test.
+        Encoded rows, without duplicates. The code of a feature is the number of the branch that the
+        row takes at the test of the feature.
     counts : array of int64, shape (rows, classes)
-        Weight of each class among the equal rows of the table. In regression, shape (rows, 1), the
-        weight of the rows with equal codes and targets.
+        Weight of each class among the table's rows that have these codes. In regression the shape
+        is (rows, 1): the weight of the table's rows that have these codes and targets.
     arities : array of int32, shape (features,)
         Number of codes of each feature.
     tests : sequence
-        The test on a raw row behind each encoded feature. For *ordered* features each cut between
-        two neighbouring codes is a test, see :mod:`solver.features.ranks_and_cuts`.
+        For each encoded feature, its test on a raw row. For *ordered* features each cut between two
+        neighbouring codes is a test, see :mod:`solver.features.ranks_and_cuts`.
     classes : tuple
         Labels, sorted; none in regression.
     n_rows : int
         Rows of the table before equal rows were merged.
     weight_scale : Fraction
-        Factor that made the given weights whole; ``counts`` are in this unit.
+        The factor by which the given weights were multiplied to become the whole numbers of
+        ``counts``.
     weighted : bool
         Whether rows have weights other than 1. Then ``counts`` are not numbers of rows.
     weight_error : Fraction
@@ -106,9 +108,9 @@ class Problem:
 
     Notes
     -----
-    Constant and duplicate features are dropped here, once. Two features are duplicates if
-    they separate the rows alike, whatever the order of the codes: ``x`` and ``not x`` are the same
-    split. Ordered features are duplicates if their codes are equal or reversed.
+    A problem drops constant and duplicate features when it is made. Two features are duplicates if
+    they separate the rows in the same way, whatever the order of the codes: ``x`` and ``not x`` are
+    the same split. Ordered features are duplicates if their codes are equal or reversed.
 
     Examples
     --------
@@ -156,11 +158,12 @@ class Problem:
         Parameters
         ----------
         frame : pandas.DataFrame, or anything with ``to_pandas()``
-            One row an example.
+            Each row is an example.
         target : str or sequence of str
             Name of the column to predict; in regression also several.
         task : {"classification", "regression"}
-            Whether to predict labels, or numbers with the least squared error.
+            ``classification`` predicts labels. ``regression`` predicts numbers, with the least
+            squared error.
         encoding : str
             Name of an encoding, see :data:`solver.encodings.ENCODINGS`. In classification ``auto``
             makes a feature of every cut of a number, or cuts only at quantiles if there would be
@@ -256,11 +259,12 @@ class Problem:
         weights : array-like, optional
             See :func:`solver.objective.integer_weights.whole_weights`.
         arities : sequence of int, optional
-            Number of codes of each feature; by default that of its test, or the largest code + 1.
+            Number of codes of each feature. By default it is the number of branches of the
+            feature's test if there are ``tests``, otherwise the largest code + 1.
         tests : sequence, optional
             By default feature ``j`` is the column ``x{j}`` and its codes are its categories.
         columns : dict, optional
-            How the columns of the tests are read; by default as the tests need it.
+            How the columns of the tests are read. By default this follows from the tests.
         classes : sequence, optional
             The label of each target code: different texts, numbers or booleans. By default the
             code.
@@ -355,7 +359,8 @@ class Problem:
 
     @cached_property
     def unavoidable_errors(self) -> int | Fraction:
-        """Errors, or squared error, of every tree: equal rows with different targets."""
+        """Errors, or squared error, that every tree makes, because equal rows have different
+        targets."""
         if self.values is None:
             return int((self.counts.sum(axis=1) - self.counts.max(axis=1)).sum())
         group, first = equal_rows(self.codes)
@@ -367,13 +372,13 @@ class Problem:
 
     @cached_property
     def tolerance(self) -> Fraction:
-        """Objectives that differ by at most this count as equal; 0 for classification, unless
-        weights were rounded."""
+        """Two objectives count as equal if they differ by at most this tolerance. It is 0 for
+        classification, unless weights were rounded."""
         return self.float_tolerance + 2 * self.rounding
 
     @cached_property
     def rounding(self) -> Fraction:
-        """By how much rounding the weights may have changed the objective of a tree."""
+        """The largest change of a tree's objective that rounding the weights may have caused."""
         if self.values is None or not self.weight_error:
             return self.weight_error
         spans = self.values.max(axis=0) - self.values.min(axis=0)
@@ -386,10 +391,11 @@ class Problem:
         return tolerance_of(self.leaf_errors, self.total_weight)
 
     def fitted(self, lam: Fraction, max_splits: int | None = None) -> Problem:
-        """The problem with weights rounded, if needed, so that costs at this λ fit into 64 bits.
+        """The problem with weights that are rounded, if needed, so that costs at this λ fit into 64
+        bits.
 
-        Costs at larger λ then fit as well. If nothing has to be rounded, it is this problem.
-        :attr:`tolerance` says what rounding may change.
+        Costs at larger λ then fit as well. If nothing has to be rounded, the result is this problem
+        itself. :attr:`tolerance` says what rounding may change.
 
         Raises
         ------
@@ -457,8 +463,8 @@ class Problem:
         raise InputError(f"the problem does not know the numbers of column {column!r}")
 
     def cut_number(self, feature: int, code: int) -> int:
-        """The position in ``tests`` of a cut: the test that sends the codes of a feature up to
-        ``code`` to branch 0. A feature that is not ordered has only one test."""
+        """The position of a cut in ``tests``. The cut sends a row to branch 0 if the row's code of
+        the feature is at most ``code``. A feature that is not ordered has only one test."""
         return self.tests.first[feature] + code if isinstance(self.tests, CutTests) else feature
 
     def locate_cut(self, number: int) -> tuple[int, int]:
@@ -493,8 +499,9 @@ class Problem:
     def grow(self, shape: Shape) -> Tree:
         """Turn the shape of a tree into a tree with counts, tests and predictions.
 
-        Predictions are the majority classes, the first one in a tie, or the means. A node without
-        rows predicts as its parent does.
+        A shape is −1 for a leaf, or (feature, shapes of the children) for a split. A node predicts
+        the majority class of its rows (the first class in a tie), or the mean of their targets. A
+        node without rows predicts as its parent does.
         """
         features: list[int | None] = []
         others: dict[NodeTest, int] = {}  # tests that are no features, and their numbers

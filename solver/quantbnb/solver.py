@@ -85,7 +85,7 @@ class QuantBnB(Solver):
         ),
         "bound": Option(
             "w1",
-            "mode paper: which of the four lower bounds in Section 3.2 of the paper",
+            "mode paper: lower bound of Section 3.2 of the paper: w0, w1, w2 or l2",
             BOUNDS,
             mode="paper",
             in_contract=False,

@@ -54,7 +54,7 @@ def rashomon_set(
     Parameters
     ----------
     problem : Problem
-        Of classification, with binary or categorical features.
+        A problem of classification with binary or categorical features.
     lam_min : str, int, float or Fraction
         λ, the price of a split. The result has the good trees at this λ;
         :meth:`solver.rashomon.rashomon_set.RashomonSet.at` gives those at larger λ.
@@ -64,25 +64,27 @@ def rashomon_set(
         What ``within`` is: a share of the optimal objective, a difference of objectives, or a
         multiple of λ.
     limits : Limits, optional
-        Of seconds, bytes, nodes (subproblems), depth, splits and the size of leaves. Good trees are
-        within the tolerance of the best tree that keeps the limits.
+        Limits on seconds, bytes, nodes (subproblems), depth, splits and the size of leaves. Good
+        trees are within the tolerance of the best tree that keeps the limits.
     monitor : Monitor, optional
         Stops the search, and receives its progress (without a state).
     optimum : Solution, optional
-        The optimal solution at this λ and under these limits, if you have it; otherwise it is
-        searched for. Its ``seconds`` count towards the limit of seconds in both cases.
+        The optimal solution at this λ and under these limits, if you have it. By default it is
+        searched for. In both cases the ``seconds`` of this solution count towards the limit of
+        seconds.
     anytime : bool
         What happens at a limit of seconds, bytes or nodes. By default it is an error. With
-        ``anytime`` smaller tolerances are searched first: 0, then an eighth, a quarter and half of
-        ``within``. The result is the complete set for the largest tolerance whose search has ended,
-        see :attr:`RashomonSet.status`. It is an error if not even all optimal trees were found.
+        ``anytime`` the search begins with smaller tolerances: 0, then an eighth, a quarter and half
+        of ``within``. The result is the complete set for the largest tolerance whose search has
+        ended, see :attr:`RashomonSet.status`. If the limit ends even the search for all optimal
+        trees, it is an error.
 
     Raises
     ------
     InputError
         If an argument is wrong, or a limit is reached before all good trees are found.
     UnsupportedError
-        For regression and ordered features.
+        If the problem is of regression, or has ordered features.
 
     Examples
     --------

@@ -112,8 +112,11 @@ class RashomonSet:
     seconds : float
         Of the search, without compilation.
     status : Status
-        ``optimal``, or the limit that ended a search before all good trees were found. The set then
-        holds all trees for ``within``, a smaller tolerance than ``asked``.
+        ``optimal``, or the limit that ended the search before all good trees were found. In the
+        latter case the set is complete for the tolerance ``within``, which is smaller than
+        ``asked``.
+    within : Fraction
+        The tolerance for which the set is complete.
     asked : Fraction
         The tolerance that was asked for.
 
@@ -164,8 +167,8 @@ class RashomonSet:
     ) -> RashomonSet:
         """Restore a set from its stored :attr:`graph`.
 
-        ``most_splits`` is the limit on the splits of its trees. Raises InputError if the graph does
-        not belong to this problem.
+        ``most_splits`` is the limit on splits that the search had. Raises InputError if the graph
+        does not belong to this problem.
         """
         counts = counted_trees(problem, question, optimum, stored, most_splits, lambda: None)
         return cls(problem, question, optimum, counts, seconds, Monitor())
@@ -199,7 +202,8 @@ class RashomonSet:
 
     @cached_property
     def histogram(self) -> tuple[Cell, ...]:
-        """The number of good trees for each pair of errors and splits, the best pair first."""
+        """Tuples (errors, splits, trees): how many good trees have these errors and splits. The
+        tuples with the least objective come first."""
         return tuple(Cell(*pair, trees) for pair, trees in self._by_size(self._counts).items())
 
     def _by_size(self, counts: ExactCounts) -> dict[tuple[int, int], int]:
@@ -250,14 +254,15 @@ class RashomonSet:
         """The good trees one after the other, the best first.
 
         If several features separate all rows in the same way, trees use the first one that is
-        allowed. With ``monotone`` there are trees with each of these features.
+        allowed. If ``monotone`` is given, the trees use each of these features, not only the first
+        one.
 
         Parameters
         ----------
         without : collection of str
             Columns or features that no tree may use.
         root : str, optional
-            The column or feature that each tree asks first.
+            The column or feature that the root of each tree tests.
         monotone : mapping, optional
             Maps a column to the label of a class. As the column grows, the prediction may change to
             this class, but not from this class to another one. See the notes.
@@ -268,17 +273,17 @@ class RashomonSet:
         Raises
         ------
         InputError
-            If a name is unknown. For monotone trees also if the search gives up: it has tried two
-            million pairs of subtrees and found no further tree.
+            If a name is unknown. With ``monotone`` also if the search gives up, because it has
+            tried two million pairs of subtrees and found no further tree.
         UnsupportedError
             If a column of ``monotone`` has no order.
 
         Notes
         -----
-        Two rows are compared if they differ only in the column. Each of their two
-        values must occur in the training rows, or lie between the same two thresholds as a value
-        that does. If a monotone tree predicts the class for the row with the smaller value, it also
-        predicts it for the other row. A missing value is smaller than all others.
+        Take two rows that differ only in the column. If a monotone tree predicts the class for the
+        row with the smaller value, it also predicts the class for the other row. This holds for
+        values that occur in the training rows, and for values that no threshold separates from one
+        of these. A missing value is smaller than all others.
         """
         if order not in ORDERS:
             raise InputError(f"order = {order!r} is none of {', '.join(ORDERS)}")
@@ -322,8 +327,8 @@ class RashomonSet:
         return tree_table(islice(self.trees(), n), self.problem.total_weight, self.lam)
 
     def to_timbertrek(self, n: int = 1000) -> dict[str, Any]:
-        """The ``n`` best trees for TimberTrek; to be written as JSON, or passed to its
-        ``visualize``.
+        """The ``n`` best trees for TimberTrek, a browser of good trees. Write the result as JSON,
+        or pass it to ``timbertrek.visualize``.
 
         Raises
         ------
@@ -357,7 +362,9 @@ class RashomonSet:
 
     @cached_property
     def multiplicity(self) -> Multiplicity:
-        """How far good trees disagree with the best one on the rows of the problem."""
+        """How far good trees disagree with the best tree on the rows of the problem. ``ambiguity``
+        is the share of the training weight for which some good tree predicts another class;
+        ``discrepancy`` is the largest such share for a single good tree."""
         codes, (_, best) = self.problem.codes, next(self._trees.shapes())
         classes = np.zeros(len(codes), np.int64)
         pending = [(best, np.arange(len(codes)))]
@@ -380,20 +387,21 @@ class RashomonSet:
         by : {"feature", "column"}
             Features of the problem, such as ``age<=40``, or raw columns, with all their features.
         lam : str, int, float or Fraction, optional
-            A larger λ, as for :meth:`at`; by default the one of the set.
+            A larger λ, as for :meth:`at`; by default the λ of the set.
 
         Returns
         -------
         DataFrame
             Columns ``feature`` (or ``column``), ``trees``, ``share``, ``root_trees``,
-            ``root_share``, ``best_without`` and ``best_without_exact``, by falling share. A feature
-            of share 1 is in every good tree; one of share 0 is in none. ``best_without`` is the
-            least objective of a good tree without the feature, missing if there is none.
+            ``root_share``, ``best_without`` and ``best_without_exact``, the largest share first. A
+            feature of share 1 is in every good tree; one of share 0 is in none. ``best_without`` is
+            the least objective of a good tree without the feature. It is missing if there is no
+            such tree.
 
         Raises
         ------
         InputError
-            If ``by`` is neither, or for λ as :meth:`at`.
+            If ``by`` is another word, or λ cannot be used, see :meth:`at`.
         """
         if by not in ("feature", "column"):
             raise InputError(f"by = {by!r} is none of feature, column")

@@ -231,7 +231,8 @@ def plot_tree(tree: TreeSource, *, ax: Axes | None = None, merge: bool = False) 
     ----------
     tree, merge : as in :func:`export_text`
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of fitting size, without pyplot.
+        Where to draw. By default it is a new figure of fitting size, which ``pyplot`` does not
+        manage.
 
     Returns
     -------

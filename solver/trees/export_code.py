@@ -156,7 +156,7 @@ def export_python(tree: TreeSource, *, name: str = "predict") -> str:
     Raises
     ------
     InputError
-        If the name is no name of a function.
+        If ``name`` is not a valid name of a function.
 
     Examples
     --------
@@ -316,9 +316,9 @@ def export_sql(tree: TreeSource, *, indent: str = "") -> str:
     """The tree as one ``CASE`` expression of standard SQL, for ``SELECT … FROM table``.
 
     Missing values are NULL. Columns have the type that the tree was trained on: numbers, text,
-    booleans, and dates as timestamps or as text ``YYYY-MM-DD hh:mm:ss``. A database may predict
-    otherwise in three cases: if it ignores case when it compares text, if it compares numbers with
-    fewer than 64 bits, or if a sum of several columns overflows.
+    booleans, and dates as timestamps or as text ``YYYY-MM-DD hh:mm:ss``. The prediction of a
+    database may differ in three cases: if it ignores case when it compares text, if it compares
+    numbers with fewer than 64 bits, or if a sum of several columns overflows.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def export_sql(tree: TreeSource, *, indent: str = "") -> str:
     Raises
     ------
     InputError
-        If the tree predicts several numbers, asks for values of several types in one column, or
+        If the tree predicts several numbers, tests values of several types in one column, or
         calculates with dates.
 
     Examples

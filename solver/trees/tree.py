@@ -85,11 +85,11 @@ class Tree(RichDisplay):
     outputs : tuple of str
         Names of the target columns of regression, in the order of the nodes' values.
     weight_scale : Fraction or None
-        Factor that made the given weights whole; None if nodes count rows. It does not matter for
-        the equality of trees.
+        The factor by which the given weights were multiplied to become the whole numbers of the
+        nodes; None if nodes count rows. Trees that differ only in it are equal.
     weight_error : Fraction
-        The largest change of a node's share of the total weight that rounding the weights may have
-        caused; 0 if no weight was rounded.
+        The largest error that rounding the weights may have caused in the share of a node in the
+        total weight. It is 0 if no weight was rounded.
 
     Examples
     --------
@@ -142,7 +142,8 @@ class Tree(RichDisplay):
 
     @property
     def texts(self) -> dict[str, set[str]]:
-        """The known texts of each column that the tree reads, and of its targets."""
+        """For each column that the tree reads, and for each target, the texts that the tree
+        knows."""
         found = {name: set(spec.texts) for name, spec in self.columns.items()}
         found |= {name: set() for name in self.outputs}
         found.setdefault(self.target, set()).update(c for c in self.classes if isinstance(c, str))
@@ -155,7 +156,7 @@ class Tree(RichDisplay):
     def apply(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         """The node at which each raw row ends.
 
-        A row with an unseen category stops at the internal node that asks for it.
+        A row with an unseen category stops at the internal node that tests its column.
 
         Raises
         ------
@@ -186,7 +187,8 @@ class Tree(RichDisplay):
         return ends
 
     def predict(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """The label (in regression the numbers) of every raw row; raises as :meth:`apply`.
+        """The label (in regression the numbers) of every raw row. Raises InputError as
+        :meth:`apply` does.
 
         Regression gives float64, of shape (rows,) for one output, else (rows, outputs).
         """

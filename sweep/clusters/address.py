@@ -54,8 +54,8 @@ class Address(Cluster):
     """
 
     kind: Literal["address"] = "address"
-    address: str  #: ``tls://HOST:PORT``, or ``tcp://HOST:PORT`` if insecure
-    security: Certificates | None = None  #: needed for ``tls://``
+    address: str  #: ``tls://HOST:PORT``, or ``tcp://HOST:PORT`` with ``insecure: true``
+    security: Certificates | None = None  #: the certificate files; needed for ``tls://``
     insecure: bool = False
     """Allow ``tcp://``: nothing is encrypted, and anyone who can reach the port can run code."""
     connect_timeout: float = Field(default=10.0, gt=0)  #: seconds to wait for the scheduler

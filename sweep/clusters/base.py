@@ -34,7 +34,8 @@ class Cluster(FromPython, ABC):
 
     @property
     def most_workers(self) -> int:
-        """The most workers, if their number adapts to the work; otherwise 0."""
+        """The largest number of workers, if the cluster grows and shrinks with the work; otherwise
+        0."""
         return 0
 
     @abstractmethod

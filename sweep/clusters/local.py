@@ -36,8 +36,8 @@ class Local(Cluster):
     kind: Literal["local"] = "local"
     workers: int | None = Field(default=None, ge=1, le=4096)  #: by default one per core
     memory_limit: Memory = None
-    """Memory of each worker, e.g. ``4GiB``; by default an equal share. A worker that reaches 95 %
-    of it is killed and replaced."""
+    """Memory of each worker: bytes, or e.g. ``4GiB``; by default an equal share. A worker that
+    reaches 95 % of it is killed and replaced."""
 
     is_here: ClassVar[bool] = True
 

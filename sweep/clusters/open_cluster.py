@@ -51,7 +51,8 @@ def load_cluster(path: str | Path) -> Cluster:
     Raises
     ------
     InputError
-        With the file, line, key and allowed values.
+        If the file cannot be read, or something in it is wrong. The message names the file, the
+        line, the key and the allowed values.
 
     Examples
     --------

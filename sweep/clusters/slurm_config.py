@@ -42,7 +42,7 @@ class Jobs(FromPython):
     """The least and the largest number of jobs. Dask decides how many there are."""
 
     minimum: int = Field(default=0, ge=0, le=10_000)  #: jobs that are always there
-    maximum: int = Field(ge=1, le=10_000)  #: jobs when there is enough work
+    maximum: int = Field(ge=1, le=10_000)  #: most jobs, when there is enough work
 
     @model_validator(mode="after")
     def _in_order(self) -> Jobs:
@@ -78,15 +78,15 @@ class Slurm(Cluster):
     kind: Literal["slurm"] = "slurm"
     jobs: Jobs  #: number of jobs at a time; a job that ends is replaced while there is work
     processes: int = Field(default=1, ge=1, le=1024)  #: workers of a job, one core each
-    memory: Memory  #: memory of a job, for all its workers together
-    walltime: str  #: of a job, in SLURM's format: ``HH:MM:SS`` or ``D-HH:MM:SS``
+    memory: Memory  #: memory of a job, for all its workers together: bytes, or e.g. ``16GiB``
+    walltime: str  #: wall time of a job: ``HH:MM:SS`` or ``D-HH:MM:SS``
     margin: float | None = Field(default=None, ge=1)
     """Workers stop and checkpoint their searches this many seconds before the wall time. By default
     a tenth of the wall time, but at least 30 seconds and at most 5 minutes."""
     queue: Word | None = None  #: the partition
     account: Word | None = None  #: the account that pays for the jobs
     options: dict[str, Any] = Field(default_factory=dict)  #: other options of ``sbatch``
-    python: PythonPath | None = None  #: path of Python on the nodes; by default as here
+    python: PythonPath | None = None  #: path of Python on the nodes; default: as on this machine
     shared_directory: SafePath = "~/.treesweep"
     """A folder that this machine and the nodes share, for certificates, settings and logs."""
     local_directory: SafePath | None = None  #: folder for temporary files of workers
@@ -144,7 +144,7 @@ class Slurm(Cluster):
 
     @property
     def most_workers(self) -> int:
-        """How many workers there may be."""
+        """The largest number of workers."""
         return self.jobs.maximum * self.processes
 
     @property

@@ -46,8 +46,8 @@ class Ssh(Cluster):
     # For all hosts that do not set them. By default this Python's path and a worker for each core.
     username: Word | None = None  #: user who logs in; by default as ``ssh`` does
     port: int | None = Field(default=None, ge=1, le=65535)  #: port of the SSH servers
-    python: PythonPath | None = None  #: path of Python on the hosts; by default as here
-    workers: int | None = Field(default=None, ge=1, le=4096)  #: of each host; default: one per core
+    python: PythonPath | None = None  #: path of Python on the hosts; default: as on this machine
+    workers: int | None = Field(default=None, ge=1, le=4096)  #: per host; default: one per core
     listen: HostName | None = None  #: address that workers listen on; by default all
     scheduler: Literal["first", "here"] = "first"
     """Where the scheduler runs: on the first host; or here, in this process, which the hosts must
@@ -58,10 +58,12 @@ class Ssh(Cluster):
     """Connect to a scheduler on the first host through SSH, so that no port of that host has to be
     open to this machine."""
     keys: list[PrivateKey] = Field(default_factory=list)
-    """Files of private keys, of mode 600; by default those of ``ssh``, and its agent."""
+    """Files of private keys, of mode 600. By default the keys that ``ssh`` uses, and those of its
+    agent."""
     known_hosts: str | None = None  #: file with the hosts' keys; by default that of ``ssh``
-    check_host_keys: bool = True  #: ``false`` trusts any host
-    memory_limit: Memory = None  #: memory of each worker, e.g. 4GiB; by default an equal share
+    check_host_keys: bool = True  #: with ``false`` any host is trusted
+    memory_limit: Memory = None
+    """Memory of each worker: bytes, or e.g. ``4GiB``; by default an equal share."""
     local_directory: SafePath | None = None  #: folder for temporary files of workers
     connect_timeout: float = Field(default=15.0, gt=0)  #: seconds to wait for SSH
     start_timeout: float = Field(default=120.0, gt=0)  #: seconds to wait for scheduler and workers

@@ -55,8 +55,8 @@ def load_dataset(reference: str | Path | Mapping[str, Any] | DatasetRef, **more:
     Raises
     ------
     InputError
-        If there is no such dataset, it cannot be read, it has no rows or features, or the target
-        or a column that is named is not there.
+        If there is no such dataset, it cannot be read, it has no rows or features, or it has no
+        column of a name that you gave.
 
     Examples
     --------

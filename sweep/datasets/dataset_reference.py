@@ -69,7 +69,8 @@ class DatasetRef(BaseModel):
     sheet : str, optional
         The sheet of an Excel file; needed if it has several.
     source : str, optional
-        A built-in dataset or one of OpenML. Give it if ``name`` is a name of your own.
+        The built-in dataset, or the one of OpenML, e.g. ``openml:61``. Needed only if ``name`` is a
+        name of your own.
     features : list of str, optional
         The columns to use as features, in this order; by default all.
     first : int, optional

@@ -45,7 +45,9 @@ _POINTS = pa.list_(pa.struct([("lam", pa.string()), ("lower_bound", pa.string())
 
 COLUMNS: tuple[Column, ...] = (
     Column("schema_version", pa.int32(), "version of this table"),
-    Column("key", pa.string(), "SHA-256 of what determines the result; equal keys, equal results"),
+    Column(
+        "key", pa.string(), "SHA-256 of what determines the result: equal keys have equal results"
+    ),
     Column("sweep", pa.string(), "name of the sweep"),
     Column("dataset", pa.string(), "name of the dataset"),
     Column("data_hash", pa.string(), "SHA-256 of the dataset's content"),
@@ -62,7 +64,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "lam_label",
         pa.string(),
-        "λ as written in the sweep's file, e.g. 0.01 or 2/n; both, as 0.1 = 2/n, if they are equal",
+        "λ as the sweep's file has it: 0.01, 2/n, or 0.1 = 2/n if it has both and they are equal",
     ),
     Column("solver", pa.string(), "name of the solver"),
     Column("solver_version", pa.string(), "its version"),
@@ -93,8 +95,8 @@ COLUMNS: tuple[Column, ...] = (
         pa.float64(),
         "share of test rows predicted correctly; null without validation and for regression",
     ),
-    Column("test_errors", pa.int64(), "test rows predicted wrongly; null likewise"),
-    Column("splits", pa.int32(), "splits of the tree; a multiway split is one"),
+    Column("test_errors", pa.int64(), "test rows predicted wrongly; null as for test_accuracy"),
+    Column("splits", pa.int32(), "splits of the tree; a multiway split counts as one"),
     Column("leaves", pa.int32(), "leaves of the tree"),
     Column("depth", pa.int32(), "splits on the longest path"),
     Column("iterations", pa.int64(), "passes of the solver's main loop"),
@@ -113,7 +115,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("trace", _TRACE, "progress of the search: seconds, objective, lower_bound"),
     Column("tree", pa.string(), "the tree: JSON, format treesweep-tree; null if there is none"),
     Column("path", _PATH, "steps of the λ-path, see below; null if not asked for"),
-    Column("path_points", _POINTS, "proven lower bounds of the path and their λ; null likewise"),
+    Column("path_points", _POINTS, "proven lower bounds of the path and their λ; null as for path"),
     Column(
         "path_cut_by",
         pa.string(),
@@ -124,13 +126,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("proof_seconds", pa.float64(), "time for making it, in addition to `seconds`"),
     Column("rashomon", pa.string(), "path of the file of all good trees; null if there is none"),
     Column("rashomon_bytes", pa.int64(), "size of that file"),
-    Column("rashomon_trees", pa.string(), "how many trees are good, in digits"),
+    Column("rashomon_trees", pa.string(), "number of good trees, as text: it may exceed 64 bits"),
     Column("rashomon_within", pa.string(), "the tolerance within which all trees are counted"),
     Column("rashomon_seconds", pa.float64(), "time for finding them, in addition to `seconds`"),
     Column("extra", pa.string(), "further results of the solver: JSON, sorted; null if none"),
     Column("task", pa.string(), "classification or regression"),
     Column("loss", pa.float64(), "misclassified share, or mean squared error, on training rows"),
-    Column("tolerance", pa.float64(), "objectives that differ by at most this count as equal"),
+    Column(
+        "tolerance", pa.float64(), "two objectives count as equal if they differ by at most this"
+    ),
     Column("train_r2", pa.float64(), "regression: share of the variance that is explained"),
     Column("train_rmse", pa.float64(), "regression: root mean squared error, in the target's unit"),
     Column("test_r2", pa.float64(), "the same on test rows; null if they all have the same target"),

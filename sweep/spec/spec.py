@@ -127,7 +127,8 @@ class SolverEntry(Strict):
     lam: str | None = None  #: path: the exact λ-path instead of a tree for each λ
     proof: bool = False  #: store a certificate with each row
     rashomon: RashomonEntry | None = None  #: find all good trees of each task
-    shards: int = Field(default=1, ge=1, le=MOST_SHARDS)  #: parts of each task
+    shards: int = Field(default=1, ge=1, le=MOST_SHARDS)
+    """The number of parts that each task is divided into."""
 
     @model_validator(mode="before")
     @classmethod
@@ -353,9 +354,9 @@ class DatasetEntry(DatasetRef):
     _series: tuple[DatasetEntry, ...] = PrivateAttr(default=())
 
     encodings: list[EncodingEntry] | None = Field(default=None, min_length=1, exclude=True)
-    """Of this dataset alone, in place of the sweep's."""
+    """Encodings of this dataset alone, in place of the sweep's."""
     lambdas: list[LambdaItem] | None = Field(default=None, min_length=1, exclude=True)
-    """Likewise."""
+    """λ of this dataset alone, in place of the sweep's."""
 
     _one_or_more = field_validator("encodings", mode="before")(one_or_more)
 
@@ -529,7 +530,8 @@ def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
     Raises
     ------
     InputError
-        Naming file, line and key, and what is allowed there.
+        If the file cannot be read, or something in it is wrong. The message names the file, the
+        line and the key, and what is allowed there.
 
     Examples
     --------

@@ -143,7 +143,7 @@ def read_plan(path: Place) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If it is no sweep's folder, has no plan yet, or the plan is damaged.
+        If ``path`` is not a sweep's folder, or the plan is missing or damaged.
 
     Examples
     --------

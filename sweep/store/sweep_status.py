@@ -51,13 +51,13 @@ class SweepStatus:
     failed: int  #: tasks that ended in an error or killed their worker
     running: int  #: tasks on workers
     missing: int  #: tasks without an answer that are not running
-    impossible: int  #: cells that cannot run
-    unfinished: int  #: tasks without an answer that resume an earlier run
+    impossible: int  #: combinations that their solver or encoding cannot do
+    unfinished: int  #: tasks without an answer that have saved work to resume
     states: int  #: number of stored states of searches
     state_bytes: int  #: size of the stored states
     statuses: dict[str, int]  #: number of tasks by the status of their row
     uncertified: int  #: answered tasks whose certificate, or its file, is missing
-    cut_short: int  #: answered tasks with good trees for a smaller tolerance than asked
+    cut_short: int  #: tasks whose good trees have a smaller tolerance than asked
     worst_gap: float | None  #: largest gap of all tasks (of a λ-path: at any λ)
     seconds: float  #: search time of all tasks, including unfinished searches
     rate: float | None  #: tasks per second, if a driver is running
