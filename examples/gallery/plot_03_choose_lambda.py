@@ -2,8 +2,9 @@
 Choose λ by cross-validation
 ============================
 
-You need not guess a grid. Fitted to the whole table, every λ between two breakpoints of the λ-path
-gives the same tree. So it is enough to try the breakpoints.
+You need not guess a grid. A *breakpoint* is a λ at which one optimal tree replaces another.
+Between two breakpoints, every λ gives the same tree for the whole table. So it is enough to try the
+breakpoints.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Optimal, greedy, and a forest
 =============================
 
-What does optimality buy? Six tables, each with unseen rows: the optimal tree, CART's greedy tree of
-the same number of leaves, and a random forest of 100 trees.
+Does an optimal tree predict better? On six tables we compare three models on unseen rows: the
+optimal tree, CART's greedy tree with the same number of leaves, and a random forest of 100 trees.
 """
 
 import matplotlib.pyplot as plt

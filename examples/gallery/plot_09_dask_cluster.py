@@ -2,8 +2,8 @@
 A sweep on a Dask cluster
 =========================
 
-A sweep runs wherever a Dask scheduler runs. Here we start one on this machine; it may just
-as well run on another one.
+A sweep runs wherever a Dask scheduler runs. Here we start the scheduler on this
+machine; it may also run on another machine.
 """
 
 import tempfile

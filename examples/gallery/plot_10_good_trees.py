@@ -3,7 +3,8 @@ All good trees
 ==============
 
 There is rarely one good tree. The *Rashomon set* holds all trees that are nearly as good as the
-best one, counted exactly. From it one can take a tree that does without a column.
+best one, and says exactly how many they are. You can take a tree from it that does not use a
+certain column.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ A solver of your own
 ====================
 
 A solver is a class: its name, its version, what it can take, and one method ``_solve``. Once
-registered it is called as any other, and compared with them.
+it is registered, you can call it like any other solver, and compare it with the others.
 """
 
 import time
