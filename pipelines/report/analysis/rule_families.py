@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -119,19 +120,25 @@ def _families(rows: pd.DataFrame) -> dict[str, Any]:
         asked = own_options(json.loads(options))
         family = {name: asked.pop(name) for name in _FAMILY_OPTIONS if name in asked}
         own[solver, options, limits] = (str(solver), family, json.loads(limits), asked)
-    labels = {}
+    labels, names = {}, {key: _family_name(family) for key, (_, family, _, _) in own.items()}
+    chosen = {(names[key], solver) for key, (solver, family, _, _) in own.items() if family}
+    shared = [name for name, times in Counter(name for name, _ in chosen).items() if times > 1]
     for key, (solver, family, size, rest) in own.items():
         namesakes = [other for name, _, _, other in own.values() if name == solver]
         words = telling_options(solver, rest, namesakes)
-        rules = family.get("rules", AXIS)
-        name = str(rules)
-        if rules in (POLYNOMIAL, MIXED):
-            name += f" (degree {family.get('degree')})"
-        name = ", ".join([name, *([] if family else [solver]), *words])
-        labels[key] = (name, str(rules), "rules" in family, _allowed(size))
+        rules = str(family.get("rules", AXIS))
+        whose = [solver] if not family or names[key] in shared else []
+        labels[key] = (
+            ", ".join([names[key], *whose, *words]), rules, "rules" in family, _allowed(size),
+        )  # fmt: skip
     parts = ("family", "rules", "given", "allowed")
     columns = zip(*(labels[triple] for triple in triples), strict=True)
     return {name: list(column) for name, column in zip(parts, columns, strict=True)}
+
+
+def _family_name(family: Mapping[str, Any]) -> str:
+    rules = str(family.get("rules", AXIS))
+    return f"{rules} (degree {family.get('degree')})" if rules in (POLYNOMIAL, MIXED) else rules
 
 
 def _allowed(size: Mapping[str, Any]) -> str:

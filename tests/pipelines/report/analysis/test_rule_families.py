@@ -98,6 +98,14 @@ def test_options_beside_the_family_tell_its_lines_apart() -> None:
     assert set(one.points["allowed"]) == {"any"}
 
 
+def test_solvers_with_the_same_rules_are_families_of_their_own() -> None:
+    options = '{"rules":"hyperplane","margin":0.005}'
+    oct_h = rule_row("hyperplane", 1, solver="oct", solver_options=options)
+    (one,) = found([rule_row("hyperplane", 1), rule_row("axis", 1), oct_h])
+    assert [*one.points["family"]] == ["axis", "hyperplane, proper", "hyperplane, oct"]
+    assert [shown.given for shown in one.trees] == [True] * 3
+
+
 def test_rows_that_cannot_be_had_are_left_out_with_the_reason() -> None:
     (unknown,) = found(rule_rows(None), known=False)
     assert unknown.rows is None
