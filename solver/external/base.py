@@ -50,7 +50,8 @@ class ExternalSolver(Solver):
     ``status`` (``optimal`` if it says so), ``objective``, ``lower_bound`` and ``note``. Nothing of
     that is proven: a search that ended by itself is ``heuristic``.
 
-    A subclass declares what every solver does, the package that it needs, and ``fit``.
+    A subclass declares what every solver does, the package that it needs, and ``fit``. One whose
+    splits read several numbers also has ``numbers`` and ``shape``.
     """
 
     package: ClassVar[str]
@@ -128,7 +129,18 @@ class ExternalSolver(Solver):
         if limits.min_leaf_size is not None:
             limits = replace(limits, min_leaf_size=math.ceil(Fraction(limits.min_leaf_size) / unit))
         repeated = np.repeat(labels, times).astype(np.int32)
-        return Job(codes, repeated, lam, limits, self.settings, _is_ordered(problem))
+        numbers = self.numbers(problem)
+        if numbers is not None:
+            numbers = np.repeat(numbers[rows], times, axis=0)
+        return Job(codes, repeated, lam, limits, self.settings, _is_ordered(problem), numbers)
+
+    def numbers(self, problem: Problem) -> NDArray[np.float64] | None:
+        """The numbers of each row of the problem that a job has besides the codes."""
+        return None
+
+    def shape(self, problem: Problem, tree: Splits) -> Shape:
+        """The tree of an answer as one of this problem; PeerError if it is none."""
+        return _shape(self.name, problem, tree)
 
     def _read(self, problem: Problem, lam: Fraction, outcome: Outcome) -> Solution:
         answer, note = outcome.answer, outcome.note
@@ -137,7 +149,7 @@ class ExternalSolver(Solver):
             claim: dict[str, Any] = {"status": outcome.status.value}
             shape: Shape = -1
         else:
-            shape = _shape(self.name, problem, answer.tree)
+            shape = self.shape(problem, answer.tree)
             status = "optimal" if answer.optimal else answer.status
             claim = {"status": status, "lower_bound": answer.lower_bound}
             claim |= {"objective": answer.objective, "own_seconds": answer.seconds}

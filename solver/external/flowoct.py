@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.base import Capabilities
-from solver.external.job_messages import Splits
+from solver.external.job_messages import Job, Splits
 from solver.external.mip import MixedIntegerSolver, Program, ancestors
 
 
@@ -80,4 +80,8 @@ class FlowOct(MixedIntegerSolver):
         proves=False,
         greatest_depth=10,
     )
-    program: ClassVar[type[Program]] = FlowProgram
+
+    @classmethod
+    def program(cls, job: Job) -> Program:
+        """See the base class."""
+        return FlowProgram(job)

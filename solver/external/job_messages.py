@@ -16,8 +16,10 @@ from solver.limits import Limits
 
 Splits: TypeAlias = int | Sequence[Any]
 """A tree: −1 for a leaf, else [feature, left, right], with a cut after the feature if the features
-are ordered. The left child takes code 0, or the codes up to the cut. Predictions are not part of
-it: every leaf predicts its majority class."""
+are ordered. The left child takes code 0, or the codes up to the cut. Where the job has numbers, it
+may be [weights, threshold, left, right]: the left child takes the rows whose weighted sum of
+numbers does not exceed the threshold. Predictions are not part of it: every leaf predicts its
+majority class."""
 
 FINISHED, TIMED_OUT = "finished", "time_limit"
 
@@ -43,6 +45,8 @@ class Job:
         The solver's options.
     ordered : bool
         Whether the codes are ranks of numbers.
+    numbers : array of float64, shape (rows, columns), or None
+        The columns of numbers, for solvers whose splits read several of them.
     """
 
     codes: NDArray[np.int32]
@@ -51,6 +55,7 @@ class Job:
     limits: Limits
     options: Mapping[str, Any]
     ordered: bool = False
+    numbers: NDArray[np.float64] | None = None
 
     def to_bytes(self) -> bytes:
         """The job as a line of JSON, then the arrays."""
@@ -61,8 +66,11 @@ class Job:
             "limits": self.limits.to_dict(),
             "options": dict(self.options),
             "ordered": self.ordered,
+            "columns": None if self.numbers is None else self.numbers.shape[1],
         }
         arrays = [np.ascontiguousarray(a, np.int32).tobytes() for a in (self.codes, self.labels)]
+        if self.numbers is not None:
+            arrays.append(np.ascontiguousarray(self.numbers, np.float64).tobytes())
         return b"".join([json.dumps(head).encode(), b"\n", *arrays])
 
     @classmethod
@@ -73,7 +81,12 @@ class Job:
         codes = np.frombuffer(stream.read(4 * rows * features), np.int32).reshape(rows, features)
         labels = np.frombuffer(stream.read(4 * rows), np.int32)
         lam, limits = Fraction(head["lam"]), Limits(**head["limits"])
-        return cls(codes.copy(), labels.copy(), lam, limits, head["options"], head["ordered"])
+        numbers, columns = None, head["columns"]
+        if columns is not None:
+            content = np.frombuffer(stream.read(8 * rows * columns), np.float64)
+            numbers = content.reshape(rows, columns).copy()
+        options, ordered = head["options"], head["ordered"]
+        return cls(codes.copy(), labels.copy(), lam, limits, options, ordered, numbers)
 
     @property
     def whole_seconds(self) -> int | None:

@@ -25,8 +25,8 @@ class Program(ABC):
     """A mixed-integer program over a complete binary tree of the job's depth.
 
     Nodes are numbered from 0, level by level; the children of n are 2n + 1 and 2n + 2. Equal rows
-    of equal class are one row with a weight. ``constant`` is what the objective lacks to be
-    loss + λ·splits.
+    of equal class are one row with a weight; ``first`` is the first such row of the job.
+    ``constant`` is what the objective lacks to be loss + λ·splits.
     """
 
     constant: float = 0.0
@@ -37,14 +37,16 @@ class Program(ABC):
         self.job, self._began = job, time.perf_counter()
         assert job.limits.depth is not None
         table = np.column_stack([job.codes, job.labels])
-        rows, self.weights = np.unique(table, axis=0, return_counts=True)
+        rows, self.first, self.weights = np.unique(
+            table, axis=0, return_index=True, return_counts=True
+        )
         self.x, self.y = rows[:, :-1], rows[:, -1]
         self.total = int(self.weights.sum())
         self.n_classes = int(self.y.max()) + 1
         self.n_inner = 2**job.limits.depth - 1
         self.n_nodes = 2 * self.n_inner + 1
         self._costs: list[NDArray[np.float64]] = []
-        self._uppers: list[NDArray[np.float64]] = []
+        self._ranges: list[NDArray[np.float64]] = []
         self._wholes: list[NDArray[np.float64]] = []
         self._size = 0
         self._entries: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
@@ -60,12 +62,17 @@ class Program(ABC):
         """The tree of a solution."""
 
     def variables(
-        self, *shape: int, cost: ArrayLike = 0.0, most: float = 1.0, whole: bool = False
+        self,
+        *shape: int,
+        cost: ArrayLike = 0.0,
+        least: float = 0.0,
+        most: float = 1.0,
+        whole: bool = False,
     ) -> NDArray[np.int64]:
-        """New variables from 0 to ``most``, by number; ``cost`` is that of each or of all."""
+        """New variables within a range, by number; ``cost`` is that of each or of all."""
         size = int(np.prod(shape))
         self._costs.append(np.broadcast_to(np.asarray(cost, float), shape).ravel())
-        self._uppers.append(np.full(size, most))
+        self._ranges.append(np.tile([least, most], (size, 1)))
         self._wholes.append(np.full(size, float(whole)))
         self._size += size
         return np.arange(self._size - size, self._size).reshape(shape)
@@ -79,6 +86,16 @@ class Program(ABC):
         ]
         self._entries.append((np.concatenate(numbers), np.concatenate(factors)))
         self._limits.append((least, most))
+
+    def price_mistakes(self, comes: NDArray[np.int64], predicts: NDArray[np.int64]) -> None:
+        """Price each row's weight where ``comes[i, l]``, it comes to leaf l, without ``predicts[l,
+        k]``, that leaf predicts its class k. A variable a row keeps the bound close."""
+        shares = self.weights / self.total
+        wrong = self.variables(*comes.shape, cost=shares[:, None])
+        for i, k in enumerate(self.y):
+            for leaf, row_comes in enumerate(comes[i]):
+                terms = (predicts[leaf, k], -1), (wrong[i, leaf], -1)
+                self.add(-np.inf, 0, (row_comes, 1), *terms)
 
     def solve(self, optimize: Any) -> Any:
         """The result of ``scipy.optimize.milp``."""
@@ -95,7 +112,7 @@ class Program(ABC):
         return optimize.milp(
             np.concatenate(self._costs),
             integrality=np.concatenate(self._wholes),
-            bounds=optimize.Bounds(0, np.concatenate(self._uppers)),
+            bounds=optimize.Bounds(*np.concatenate(self._ranges).T),
             constraints=[optimize.LinearConstraint(matrix, least, most)],
             options=options,
         )
@@ -107,7 +124,11 @@ class MixedIntegerSolver(ExternalSolver):
     package: ClassVar[str] = "scipy"
     module: ClassVar[str] = "scipy.optimize"
     version: ClassVar[str] = f"1, scipy {version_of('scipy')}"
-    program: ClassVar[type[Program]]
+
+    @classmethod
+    @abstractmethod
+    def program(cls, job: Job) -> Program:
+        """The program of a job."""
 
     @classmethod
     def fit(cls, job: Job) -> Answer:
@@ -117,11 +138,13 @@ class MixedIntegerSolver(ExternalSolver):
         if found.status not in (_OPTIMAL, _LIMIT):
             raise RuntimeError(f"HiGHS ended with status {found.status}: {found.message}")
         status = FINISHED if found.status == _OPTIMAL else TIMED_OUT
+        is_optimal = status == FINISHED and (program.prices_splits or job.lam == 0)
         bound = found.mip_dual_bound  # None if the limit came before the first bound
         return Answer(
             tree=-1 if found.x is None else program.tree(found.x),
             status=status,
-            optimal=status == FINISHED and (program.prices_splits or job.lam == 0),
+            optimal=is_optimal,
+            objective=program.constant + float(found.fun) if is_optimal else None,
             lower_bound=None if bound is None else max(0.0, program.constant + float(bound)),
         )
 

@@ -111,11 +111,13 @@ def answers(status: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -
 def allowed_trees(limits: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """The limits and the family of split rules that define which trees are allowed.
 
-    Proofs hold for these trees only. Solvers without a choice of rules have axis-parallel ones.
+    Proofs hold for these trees only. Solvers without a choice of rules have axis-parallel ones. A
+    solver whose hyperplanes need a margin has fewer trees than one without.
     """
     allowed = {name: value for name, value in limits.items() if name not in BUDGETS}
     rules = options.get("rules", "axis")
     if rules != "axis":
         curved = rules != "hyperplane"
-        allowed |= {"rules": rules} | ({"degree": options.get("degree")} if curved else {})
+        extent = {"degree": options.get("degree")} if curved else {"margin": options.get("margin")}
+        allowed |= {"rules": rules} | extent
     return {name: value for name, value in allowed.items() if value is not None}

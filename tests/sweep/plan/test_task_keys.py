@@ -81,5 +81,6 @@ def test_rules_of_splits_say_which_trees_are_allowed() -> None:
     assert axis == allowed_trees(limits, {}) == {"splits": 2}
     plane = allowed_trees(limits, {"rules": "hyperplane", "degree": 2})
     assert plane == allowed_trees(limits, {"rules": "hyperplane", "degree": 3})
+    apart = [allowed_trees(limits, {"rules": "hyperplane", "margin": m}) for m in (0.005, 0.01)]
     curves = [allowed_trees(limits, {"rules": "polynomial", "degree": d}) for d in (2, 3)]
-    assert len({str(one) for one in (axis, plane, *curves)}) == 4
+    assert len({str(one) for one in (axis, plane, *apart, *curves)}) == 6

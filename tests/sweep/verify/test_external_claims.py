@@ -59,6 +59,10 @@ def test_a_tree_below_a_claimed_bound_refutes_it() -> None:
         ({"limits": {"min_leaf_size": 1}}, {"claim": OPTIMAL, "limits": {"min_leaf_size": 2}}),
         ({"fold": 1}, {"claim": OPTIMAL, "fold": 2}),
         ({"solver_options": '{"rules":"hyperplane"}'}, {"claim": OPTIMAL}),
+        (
+            {"solver_options": '{"rules":"hyperplane"}'},
+            {"claim": OPTIMAL, "solver_options": '{"rules":"hyperplane","margin":0.005}'},
+        ),
         ({"lam_exact": "1/99"}, {"claim": OPTIMAL}),
         ({"objective_exact": "299999/1000000"}, {"claim": OPTIMAL}),
         ({"objective_exact": None}, {"claim": OPTIMAL}),
