@@ -15,6 +15,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 """The folder of the project."""
 
+KERNELS_ONLY = f"""
+import sys, types
+sys.modules["solver"] = types.ModuleType("solver")
+sys.modules["solver"].__path__ = [{str(ROOT / "solver")!r}]
+"""
+"""Begins a program that needs ``solver.kernels`` only: importing all of it takes a second."""
+
 
 def documentation_pages() -> list[Path]:
     """README.md and the pages of docs/, without what Sphinx makes there."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import environment
+from tests.helpers import KERNELS_ONLY, environment
 
 KERNELS = """
 from solver.kernels.jit import kernel
@@ -44,7 +44,7 @@ def start(folder: Path, home: Path, before: str = "", **more: str) -> "subproces
     if "NUMBA_CACHE_DIR" not in more:
         variables.pop("NUMBA_CACHE_DIR", None)
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.format(folder=str(folder), before=before)],
+        [sys.executable, "-c", KERNELS_ONLY + PROGRAM.format(folder=str(folder), before=before)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=variables,

@@ -10,7 +10,7 @@ import pytest
 
 from solver.kernels.jit import ensure_compiled, helper, kernel, popcount
 from solver.kernels.records import by_reference
-from tests.helpers import environment
+from tests.helpers import KERNELS_ONLY, environment
 
 
 @helper
@@ -48,7 +48,7 @@ print(kernels.answer(1), sum(kernels.answer.stats.cache_hits.values()))
 
 def run(folder: Path) -> list[str]:
     """The kernel's answer in a process of its own, and how often it came from the cache."""
-    program = PROGRAM.format(folder=str(folder))
+    program = KERNELS_ONLY + PROGRAM.format(folder=str(folder))
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
