@@ -25,7 +25,7 @@ name: killer
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.2, 0.1, 0.05]
-solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
+solvers: [killer, {solver: stepper, options: {steps: 6}}, calm]
 """
     outcome = drive.finish("run", spec)
     assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 9, 3)
@@ -38,7 +38,7 @@ solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
     assert set(rows.loc["killer", "error"]) == {told}
     assert rows.loc["killer", "tree"].isna().all()
     assert set(rows.loc["stepper", "status"]) == {"optimal"}
-    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+    assert set(rows.loc["calm", "status"]) == {"heuristic"}
 
 
 def test_a_task_whose_worker_dies_once_is_run_again(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ name: eater
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.2, 0.1]
-solvers: [eater, cart]
+solvers: [eater, calm]
 limits: {memory: 100MiB}
 """
     outcome = drive.finish("run", spec)
@@ -89,7 +89,7 @@ limits: {memory: 100MiB}
     rows = drive.rows().set_index("solver")
     assert set(rows.loc["eater", "status"]) == {"killed"}
     assert rows.loc["eater", "error"].str.contains("the memory limit is 100 MiB").all()
-    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+    assert set(rows.loc["calm", "status"]) == {"heuristic"}
 
 
 def test_a_dataset_that_kills_its_reader_takes_only_its_own_tasks_along(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ name: load
 datasets: [monks-1, monks-2]
 encodings: [onehot]
 lambdas: {from: 0.2, to: 0.1, count: 20}
-solvers: [cart]
+solvers: [calm]
 """
     outcome = drive.finish("run", spec)
     assert (outcome["ran"], outcome["failed"]) == (40, 20)
@@ -117,7 +117,7 @@ name: liar
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.2, 0.1]
-solvers: [raiser, liar, cart]
+solvers: [raiser, liar, calm]
 validation: {kind: kfold, folds: 2}
 """
     outcome = drive.finish("run", spec)
@@ -127,7 +127,7 @@ validation: {kind: kfold, folds: 2}
     assert rows.loc["raiser", "error"].str.contains("ValueError: raised on purpose").all()
     assert rows.loc["liar", "error"].str.contains("claims objective .* plain scorer finds").all()
     assert rows.loc[["raiser", "liar"], "objective"].isna().all()
-    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+    assert set(rows.loc["calm", "status"]) == {"heuristic"}
 
 
 def test_a_segfault_is_that_of_its_task(tmp_path: Path) -> None:
@@ -137,14 +137,14 @@ name: segfault
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.2, 0.1]
-solvers: [segfaulter, cart]
+solvers: [segfaulter, calm]
 """
     outcome = drive.finish("run", spec)
     assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 4, 2)
     rows = drive.rows().set_index("solver")
     assert set(rows.loc["segfaulter", "status"]) == {"killed"}
     assert rows.loc["segfaulter", "error"].str.contains("signal 11 (SIGSEGV)", regex=False).all()
-    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+    assert set(rows.loc["calm", "status"]) == {"heuristic"}
 
 
 def test_a_solver_that_runs_out_of_memory_says_so_and_its_worker_lives(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ name: hoarder
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.2, 0.1]
-solvers: [hoarder, cart]
+solvers: [hoarder, calm]
 """
     with drive.start("run", spec) as process:
         out, err = process.communicate(timeout=120)
@@ -163,7 +163,7 @@ solvers: [hoarder, cart]
     rows = drive.rows().set_index("solver")
     assert set(rows.loc["hoarder", "status"]) == {"error"}
     assert rows.loc["hoarder", "error"].str.contains("MemoryError").all()
-    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+    assert set(rows.loc["calm", "status"]) == {"heuristic"}
 
 
 def test_a_solver_that_hangs_is_ended_some_time_after_its_limit(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_solver_that_hangs_is_ended_some_time_after_its_limit(tmp_path: Path) 
     assert re.fullmatch(
         r"killed: it ran ([2-9]|\d\d) s, its limit is 1 s", rows.loc["hanger", "error"]
     )
-    assert rows.loc["cart", "status"] == "heuristic"
+    assert rows.loc["calm", "status"] == "heuristic"
     tried = len((tmp_path / "hung").read_text())
     assert drive.finish("resume")["ran"] == 1  # whoever resumes wants to see it tried again
     assert len((tmp_path / "hung").read_text()) > tried
@@ -191,7 +191,7 @@ def test_a_solver_that_holds_the_interpreter_is_ended_by_dask(tmp_path: Path) ->
     rows = drive.rows().set_index("solver")
     assert rows.loc["holder", "status"] == "killed"
     assert "it sent no heartbeat" in rows.loc["holder", "error"]
-    assert rows.loc["cart", "status"] == "heuristic"
+    assert rows.loc["calm", "status"] == "heuristic"
     # On a busy machine the word that a worker was silent, or what it was at, may come late: then
     # its end counts as that of a worker that was well, and the task is tried once more.
     assert 2 <= len((tmp_path / "held").read_text()) <= 2 + MOST_SPARED
@@ -204,7 +204,7 @@ name: hang
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.2]
-solvers: [{solver}, cart]
+solvers: [{solver}, calm]
 limits: {{seconds: 1}}
 """
 

@@ -179,7 +179,7 @@ name: killer
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.2]
-solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
+solvers: [killer, {solver: stepper, options: {steps: 6}}, calm]
 """
     outcome = drive.finish("run", spec)
     assert (outcome["ran"], outcome["failed"]) == (3, 1)
@@ -289,7 +289,7 @@ def test_the_process_that_workers_are_forked_from_may_die(
 
 def test_a_second_driver_is_turned_away(tmp_path: Path) -> None:
     drive = Drive(tmp_path)
-    with drive.start("run", LONG) as process:
+    with drive.start("run", ENDLESS) as process:
         wait_for_done(process, 0)
         assert sweep_status(drive.out).live
         with drive.start("resume") as second:

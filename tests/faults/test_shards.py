@@ -24,7 +24,7 @@ name: divided
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.05]
-solvers: [{{solver: divider, shards: {shards}, options: {options}}}, cart]
+solvers: [{{solver: divider, shards: {shards}, options: {options}}}, calm]
 validation: {{kind: holdout, test: 0.25}}
 """.replace("'", "").replace("True", "true")
 
@@ -72,7 +72,7 @@ def test_a_shard_that_kills_its_worker_again_ends_its_task_alone(tmp_path: Path)
     drive = Drive(tmp_path)
     assert drive.finish("run", spec(4, fatal=1, again=True))["failed"] == 1
     rows = drive.rows().set_index("solver")
-    assert rows["status"].to_dict() == {"divider": "killed", "cart": "heuristic"}
+    assert rows["status"].to_dict() == {"divider": "killed", "calm": "heuristic"}
     assert "again with this task alone" in rows.loc["divider", "error"]
     assert "(in shard 1 of 0 … 3)" in rows.loc["divider", "error"]
     assert ran(tmp_path)[1] == 2

@@ -144,7 +144,7 @@ name: steps
 datasets: [monks-1, monks-2]
 encodings: [onehot]
 lambdas: {from: 0.3, to: 0.1, count: 10}
-solvers: [cart, {solver: stepper, options: {steps: 8}}]
+solvers: [calm, {solver: stepper, options: {steps: 8}}]
 """
 
 MANY = STEPS.replace("count: 10", "count: 20").replace("steps: 8", "steps: 14")
@@ -154,6 +154,6 @@ name: long
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.4, 0.3]
-solvers: [{solver: stepper, options: {steps: 60}}, cart]
+solvers: [{solver: stepper, options: {steps: 60}}, calm]
 limits: {seconds: 60}
 """

@@ -194,7 +194,7 @@ name: killed-jobs
 datasets: [monks-1, monks-2]
 encodings: [onehot]
 lambdas: {from: 0.3, to: 0.1, count: 20}
-solvers: [cart, {solver: stepper, options: {steps: 95}}]
+solvers: [calm, {solver: stepper, options: {steps: 95}}]
 """
 
 LONGER_THAN_A_JOB = """
