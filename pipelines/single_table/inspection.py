@@ -124,8 +124,10 @@ def _inspect(column: pd.Series[Any], reference: DatasetRef, target: str | None) 
         return Column(
             name, "refused", *facts, in_yaml(str(error)), offered[0] if offered else "drop"
         )
-    words = _reading(spec, len(distinct))
-    if len(distinct) > 1 and infer_columns(column.to_frame(), wish, few_values=0)[name] != spec:
+    # A tree can tell missing values from the others, so together they are one more value.
+    is_constant = len(distinct) + (len(present) < len(column)) <= 1
+    words = _reading(spec, is_constant=is_constant)
+    if not is_constant and infer_columns(column.to_frame(), wish, few_values=0)[name] != spec:
         words += "; number if the encoding takes numbers"
     if len(distinct) == len(column) > _EXAMPLES and pd.api.types.is_integer_dtype(column.dtype):
         words += "; all differ, so drop it if it is an id"
@@ -140,13 +142,13 @@ def _examples(present: pd.Series[Any]) -> str:
         return ", ".join(map(str, present[:_EXAMPLES]))
 
 
-def _reading(spec: ColumnSpec, distinct: int) -> str:
+def _reading(spec: ColumnSpec, *, is_constant: bool) -> str:
     words = spec.kind
     if spec.form:
         words += f", {spec.form.describe()}"
     if spec.missing:
         words += f"; missing: {', '.join(show_value(value) for value in spec.missing)}"
-    return f"{words}; constant, never used" if distinct <= 1 and not spec.missing else words
+    return f"{words}; constant, never used" if is_constant and not spec.missing else words
 
 
 def _about_target(frame: pd.DataFrame, targets: tuple[str, ...], reference: DatasetRef) -> str:

@@ -44,6 +44,23 @@ def test_the_command_of_inspect_gives_a_proven_tree(
     assert f"accuracy {right}" in kept.stderr
 
 
+def test_a_column_of_one_value_and_missing_ones_is_not_called_constant(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    frame = pd.DataFrame({"paid": ["x", None] * 20, "rooms": [3, None] * 20})
+    frame = frame.assign(same="s", none=None, y=["yes", "no"] * 20)
+    frame.to_csv(path, index=False)
+    columns = json.loads(run("inspect", path, "--target", "y", "--json").stdout)["columns"]
+    assert {column["name"]: column["reading"] for column in columns} == {
+        "paid": "category",
+        "rooms": "category; number if the encoding takes numbers",
+        "same": "category; constant, never used",
+        "none": "category; constant, never used",
+        "y": "target",
+    }
+    solved = run("solve", path, "--target", "y", "--lam", "0.01", "--column", "rooms=drop")
+    assert "paid = x: yes (20 rows)" in solved.stdout
+
+
 DAYS = [f"{1 + i % 12:02d}/{1 + i % 11:02d}/20{i % 90 + 10}" for i in range(300)]
 
 
