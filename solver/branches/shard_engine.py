@@ -329,7 +329,7 @@ class ShardEngine(ThresholdEngine):
             return self.shard.index == 0
         if self._settled:
             return self._first is not None
-        return self.given is None or self.memo.node_upper[0, 0] <= self.given[0]
+        return self.given is None or int(self.memo.node_upper[0, 0]) <= self.given[0]
 
     def shape(self) -> Shape:
         if self._first is not None:

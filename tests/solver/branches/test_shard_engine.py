@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -197,6 +198,15 @@ def test_parts_that_meet_a_limit(hard: Problem, limits: Limits) -> None:
     assert merged.lower_bound is not None
     assert merged.lower_bound <= whole.objective <= merged.objective
     assert all(limits.nodes is None or part.nodes <= limits.nodes for part in parts)
+
+
+def test_the_extra_of_a_part_that_meets_a_limit_can_be_stored(hard: Problem) -> None:
+    """It has to be plain: a row holds it as JSON."""
+    own, lam = Branches(), Fraction(1, 120)
+    given = own.solve(hard, lam, Limits(nodes=50)).tree
+    part = own.part(Shard(0, 2)).solve(hard, lam, Limits(nodes=40), initial_tree=given)
+    assert part.status is Status.NODE_LIMIT
+    assert json.loads(json.dumps(part.extra))[FOUND] is part.extra[FOUND]
 
 
 def test_bounds_that_do_not_fit_into_memory_are_dropped(hard: Problem) -> None:
