@@ -18,6 +18,7 @@ from distributed import Client, Worker
 
 from pipelines.background.detached_driver import find_driver, last_line, log_for, start_driver
 from solver.errors import InputError, one_line
+from sweep.clusters.base import connected_workers
 from sweep.datasets import cache_directory
 from sweep.filesystem import open_folder
 
@@ -42,7 +43,7 @@ def launch(client: Client, place: str, name: str, files: Sequence[str]) -> Launc
 
     Raises InputError if there is no worker, or if it cannot reach the folder or a file.
     """
-    workers = client.scheduler_info(n_workers=-1)["workers"]
+    workers = connected_workers(client)
     if not workers:
         raise InputError("the cluster has no worker that could start the driver; start one")
     address = min(workers)

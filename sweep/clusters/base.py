@@ -91,6 +91,24 @@ class Cluster(FromPython, ABC):
         return value
 
 
+_ASK = 20
+"""How often the scheduler is asked for its workers before it counts as one that does not answer."""
+
+
+def connected_workers(client: Client) -> dict[str, dict[str, Any]] | None:
+    """What the scheduler says of each worker, by address; None if it does not answer.
+
+    Every 2 s the client itself asks the scheduler for everything but the workers. If this answer
+    comes between ours and its reading, there seem to be none. So the number of workers is compared.
+    """
+    for _ in range(_ASK):
+        told = client.scheduler_info(n_workers=-1)
+        workers: dict[str, dict[str, Any]] | None = told.get("workers")
+        if workers is None or len(workers) == told["n_workers"]:
+            return workers
+    return None
+
+
 @contextmanager
 def needs(package: str, extra: str) -> Iterator[None]:
     """Wrap the import of a package that only one kind of cluster needs.

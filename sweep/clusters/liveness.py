@@ -12,7 +12,7 @@ from typing import Any
 from distributed import Client
 
 from solver.errors import InputError
-from sweep.clusters.base import Cluster
+from sweep.clusters.base import Cluster, connected_workers
 from sweep.events import Listener
 from sweep.plan.software_versions import difference
 from sweep.worker.dask_steps import REFUSED
@@ -97,7 +97,7 @@ class ClusterWatch:
             The keys of steps that the scheduler gave to a worker just before it refused them.
             There Dask leaves them, neither run nor given to others.
         """
-        workers = self.client.scheduler_info(n_workers=-1).get("workers")
+        workers = connected_workers(self.client)
         if workers is None:  # the scheduler does not answer, see check
             return set()
         self.n_workers = len(workers)

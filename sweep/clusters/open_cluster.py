@@ -14,7 +14,7 @@ from distributed import Client
 
 from solver.errors import InputError
 from sweep.clusters.address import Address
-from sweep.clusters.base import Cluster
+from sweep.clusters.base import Cluster, connected_workers
 from sweep.clusters.local import Local
 from sweep.clusters.slurm_config import Slurm
 from sweep.clusters.ssh_config import Ssh
@@ -112,7 +112,7 @@ def check_cluster(config: Cluster) -> list[CheckedHost]:
         last, since = 0, time.monotonic()
         work = client.submit(fingerprint, pure=False)  # where workers come with the work
         while not last or time.monotonic() - since < _SETTLE_SECONDS:
-            now = len(client.scheduler_info(n_workers=-1).get("workers", {}))
+            now = len(connected_workers(client) or {})
             if now != last:
                 last, since = now, time.monotonic()
             if time.monotonic() > deadline:
@@ -120,7 +120,7 @@ def check_cluster(config: Cluster) -> list[CheckedHost]:
             config.maintain(client, now, 1)
             time.sleep(_POLL)
         work.release()
-        workers = client.scheduler_info(n_workers=-1)["workers"]
+        workers = connected_workers(client) or {}
         names = sorted({worker["host"] for worker in workers.values()})
         found = []
         for host in names:

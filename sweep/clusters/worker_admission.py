@@ -12,6 +12,7 @@ from typing import Any
 from distributed import Client, Future, KilledWorker
 
 from solver.errors import InputError, one_line
+from sweep.clusters.base import connected_workers
 from sweep.plan.software_versions import difference, fingerprint
 
 ANSWER_TIMEOUT = 30.0
@@ -29,7 +30,7 @@ def check_workers(client: Client) -> None:
     name = f"ready-{uuid.uuid4().hex}"
     answers = {
         address: client.submit(fingerprint, key=f"{name}-{i}", workers=[address], pure=False)
-        for i, address in enumerate(client.scheduler_info(n_workers=-1)["workers"])
+        for i, address in enumerate(connected_workers(client) or {})
     }
     deadline = time.monotonic() + ANSWER_TIMEOUT / 2
     while any(a.status == "pending" for a in answers.values()) and time.monotonic() < deadline:

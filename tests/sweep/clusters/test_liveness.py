@@ -24,6 +24,7 @@ class Pretender:
         self.cluster: Any = self
         self.scaled: list[int] = []
         self.there: dict[str, Any] | None = {}
+        self.hidden = 0  # how many answers to come are without the workers
         self.asked: list[tuple[Any, ...]] = []
         self.workers = {
             name: SimpleNamespace(status=status)
@@ -34,7 +35,10 @@ class Pretender:
         self.scaled.append(workers)
 
     def scheduler_info(self, n_workers: int) -> dict[str, Any]:
-        return {} if self.there is None else {"workers": self.there}
+        if self.there is None:
+            return {}
+        self.hidden -= 1
+        return {"workers": {} if self.hidden >= 0 else self.there, "n_workers": len(self.there)}
 
     def retire_workers(self, addresses: list[str], **options: bool) -> None:
         self.asked.append((*addresses, options))
@@ -71,6 +75,20 @@ def test_lost_workers_of_a_local_cluster_are_replaced(clock: list[float]) -> Non
         watching.check(workers, 9)
     assert client.scaled == [2, 2]
     assert [*client.workers] == [0]  # the nannies that have given up
+
+
+@pytest.mark.parametrize("hidden", [0, 1, 1000])
+def test_an_answer_without_the_workers_does_not_mean_that_there_are_none(hidden: int) -> None:
+    """The client's own question comes between: it does not ask for workers."""
+    client, notes = Pretender(), Notes()
+    watching = ClusterWatch(client, Local(workers=2), notes)  # type: ignore[arg-type]
+    client.there = {a: {"nthreads": 1, "metrics": {"memory": 5}} for a in "ab"}
+    watching.look(None)
+    client.hidden = hidden
+    watching.look(None)
+    watching.check(watching.n_willing, 9)
+    assert (watching.n_workers, watching.threads, watching.memory) == (2, 2, 10)
+    assert not notes.lines
 
 
 def test_nobody_ends_a_local_worker_that_is_slow_to_start_or_to_answer() -> None:

@@ -49,7 +49,7 @@ class Pretender:
         self.answers = {f"{host}:1": value for host, value in answers.items()}
 
     def scheduler_info(self, n_workers: int) -> dict[str, Any]:
-        return {"workers": self.answers}
+        return {"workers": self.answers, "n_workers": len(self.answers)}
 
     def submit(self, function: Any, *, workers: list[str], **more: Any) -> Answer:
         return Answer(self.answers[workers[0]])
