@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pipelines.single_table.inspection import Inspection, sources_of
+from pipelines.single_table.inspection import Column, Inspection, sources_of
 from solver.errors import InputError
 from solver.features.category_values import as_yaml
 
@@ -46,8 +46,7 @@ def write_sweep(inspection: Inspection) -> str:
     if inspection.target_is_refused:
         raise InputError(inspection.target.removeprefix("refused: "))
     regression = inspection.reference.task == "regression"
-    kinds = [column.reading.split()[0] for column in inspection.columns]
-    numbers = any(kind.startswith(("number", "date")) for kind in kinds)
+    numbers = any(_kind(column) in ("number", "date") for column in inspection.columns)
     folds = "{kind: kfold, folds: 5}" if regression else "{kind: kfold, folds: 5, stratify: true}"
     return _TEMPLATE.format(
         data=inspection.reference.path or inspection.reference.name,
@@ -59,6 +58,13 @@ def write_sweep(inspection: Inspection) -> str:
         validation=folds,
         limits="{seconds: 60, depth: 2}" if regression else "{seconds: 60}",
     )  # fmt: skip
+
+
+def _kind(column: Column) -> str:
+    """What the column is read as, with the entry that solves its problem."""
+    if column.wish is None:
+        return re.split("[ ,;]", column.reading)[0]
+    return str(column.wish["kind"] if isinstance(column.wish, dict) else column.wish)
 
 
 def _dataset(fields: dict[str, Any]) -> str:

@@ -139,6 +139,21 @@ def test_init_writes_a_sweep_that_runs(tmp_path: Path, target: str) -> None:
     assert spec.read_text().count("#") >= 6
 
 
+@pytest.mark.parametrize("written", ["{0},{1:03d}", "{2:02d}/{3:02d}/2020"])
+def test_init_cuts_numbers_and_dates_that_only_its_own_entry_reads(
+    tmp_path: Path, written: str
+) -> None:
+    """As text they have two readings: '9,932' is 9932 or 9.932, 01/02/2020 is two days."""
+    path, spec = tmp_path / "t.csv", tmp_path / "sweep.yaml"
+    rows = [(1 + i % 50, 37 * i % 1000, 1 + i % 12, 1 + i % 11) for i in range(60)]
+    frame = pd.DataFrame({"x": [written.format(*row) for row in rows], "y": ["a", "b"] * 30})
+    frame.to_csv(path, index=False)
+    spec.write_text(run("init", path, "--target", "y").stdout)
+    assert "x: {kind: " in spec.read_text()
+    planned = run("run", spec, "--dry-run")
+    assert planned.exit_code == 0, planned.stderr
+
+
 def test_a_built_in_dataset_needs_no_target() -> None:
     found = run("inspect", "monks-1").stdout
     assert "No problems." in found
