@@ -77,8 +77,7 @@ class Problem:
     Parameters
     ----------
     codes : array of int32, shape (rows, features)
-        Encoded rows, without duplicates. The code of a feature is the number of the branch that the
-        row takes at the test of the feature.
+        Encoded rows, without duplicates. A code is the branch that the row takes at the test.
     counts : array of int64, shape (rows, classes)
         Weight of each class among the table's rows that have these codes. In regression the shape
         is (rows, 1): the weight of the table's rows that have these codes and targets.
@@ -92,8 +91,7 @@ class Problem:
     n_rows : int
         Rows of the table before equal rows were merged.
     weight_scale : Fraction
-        The factor by which the given weights were multiplied to become the whole numbers of
-        ``counts``.
+        The given weights times this factor are the whole numbers of ``counts``.
     weighted : bool
         Whether rows have weights other than 1. Then ``counts`` are not numbers of rows.
     weight_error : Fraction
@@ -162,8 +160,7 @@ class Problem:
         target : str or sequence of str
             Name of the column to predict; in regression also several.
         task : {"classification", "regression"}
-            ``classification`` predicts labels. ``regression`` predicts numbers, with the least
-            squared error.
+            ``regression`` predicts numbers, with the least squared error.
         encoding : str
             Name of an encoding, see :data:`solver.encodings.ENCODINGS`. In classification ``auto``
             makes a feature of every cut of a number, or cuts only at quantiles if there would be
@@ -259,8 +256,7 @@ class Problem:
         weights : array-like, optional
             See :func:`solver.objective.integer_weights.whole_weights`.
         arities : sequence of int, optional
-            Number of codes of each feature. By default it is the number of branches of the
-            feature's test if there are ``tests``, otherwise the largest code + 1.
+            Number of codes of each feature. By default that of its test, or the largest code + 1.
         tests : sequence, optional
             By default feature ``j`` is the column ``x{j}`` and its codes are its categories.
         columns : dict, optional
@@ -359,8 +355,7 @@ class Problem:
 
     @cached_property
     def unavoidable_errors(self) -> int | Fraction:
-        """Errors, or squared error, that every tree makes, because equal rows have different
-        targets."""
+        """Errors, or squared error, of every tree: equal rows may have different targets."""
         if self.values is None:
             return int((self.counts.sum(axis=1) - self.counts.max(axis=1)).sum())
         group, first = equal_rows(self.codes)
@@ -372,8 +367,7 @@ class Problem:
 
     @cached_property
     def tolerance(self) -> Fraction:
-        """Two objectives count as equal if they differ by at most this tolerance. It is 0 for
-        classification, unless weights were rounded."""
+        """The largest difference of equal objectives; 0 for classification with exact weights."""
         return self.float_tolerance + 2 * self.rounding
 
     @cached_property
@@ -391,11 +385,10 @@ class Problem:
         return tolerance_of(self.leaf_errors, self.total_weight)
 
     def fitted(self, lam: Fraction, max_splits: int | None = None) -> Problem:
-        """The problem with weights that are rounded, if needed, so that costs at this λ fit into 64
-        bits.
+        """The problem with weights rounded, if needed, so that costs at this λ fit into 64 bits.
 
-        Costs at larger λ then fit as well. If nothing has to be rounded, the result is this problem
-        itself. :attr:`tolerance` says what rounding may change.
+        Costs at larger λ then fit as well. If nothing has to be rounded, it is this problem.
+        :attr:`tolerance` says what rounding may change.
 
         Raises
         ------
