@@ -27,6 +27,7 @@ LONGEST = (
     "test_dying_writes.py",
     "test_kills.py",
     "test_interrupted_paths.py",
+    "test_edits.py",
 )
 """Files of tests of a minute: who begins with one of them last keeps all others waiting."""
 
@@ -35,8 +36,8 @@ LONGEST = (
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With ``--dist loadfile`` one process gets the tests of a file, with two exceptions.
 
-    Faults go one by one: they take long and share only an undisturbed run of seconds. Of the
-    documentation a page goes to one process.
+    Faults and rows of edits go one by one: they take long and share only an undisturbed run of
+    seconds. Of the documentation a page goes to one process.
     """
     if config.getoption("dist") != "loadfile":
         return None
@@ -44,7 +45,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            if nodeid.startswith("tests/faults/"):
+            if nodeid.startswith(("tests/faults/", "tests/pipelines/test_edits.py")):
                 return nodeid
             if nodeid.startswith("tests/run_documentation.py"):
                 return nodeid.partition("[")[2].partition(":")[0]

@@ -273,9 +273,9 @@ def test_a_few_edits(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("first", [100, 110, 120, 130, 140])
+@pytest.mark.parametrize("first", [100, 130])
 def test_a_hundred_edits(
     first: int, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five times, of ten folders each."""
+    """Twice, of ten folders each."""
     assert check_edits(range(first, first + 10), 10, tmp_path, home, monkeypatch) == 100
