@@ -152,16 +152,16 @@ def _choose(
     if low > high:
         return -1
     low, high = max(low, params.min_leaf), min(high, s.below[1] - params.min_leaf)
-    if low > high:
+    if low <= high:
+        first = code_holding(table, part, feature, low) + 1
+        last = code_holding(table, part, feature, high + 1)
+        if first <= last:
+            code = code_holding(table, part, feature, (low + high) // 2) + 1
+            return int(max(first, min(last, code)))
+    if relax < params.min_leaf:
         # None is allowed, but their cost bounds parts of more rows, where one may be.
         _pass(s, feature, max(s.frame[BOUND], params.split + s.least[a, 0] + s.least[b, 1]))
-        return -1
-    first = code_holding(table, part, feature, low) + 1
-    last = code_holding(table, part, feature, high + 1)
-    if first > last:
-        return -1
-    code = code_holding(table, part, feature, (low + high) // 2) + 1
-    return int(max(first, min(last, code)))
+    return -1
 
 
 @helper

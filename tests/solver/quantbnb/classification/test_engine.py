@@ -130,6 +130,18 @@ def check(rows: Rows, depth: int, lam: Fraction, min_leaf: int) -> None:
     assert splits == 0 or smallest >= min_leaf
 
 
+def test_thresholds_that_only_lighter_leaves_allow_bound_parts_of_more_rows() -> None:
+    """An interval without an allowed threshold was dropped as if it held none at all."""
+    codes = [(1, 0, 2), (4, 2, 1), (3, 5, 2), (5, 5, 4), (4, 1, 5), (5, 2, 4), (1, 0, 5),
+             (3, 5, 3), (3, 3, 2), (0, 4, 5), (3, 3, 3), (4, 5, 5)]  # fmt: skip
+    y = np.array([0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1])
+    weights = np.array([66, 79, 64, 12, 86, 93, 85, 51, 29, 27, 77, 16])
+    rows = Rows(np.array(codes) / 7, y, weights)
+    engine = solved(rows, 3, Fraction(0), 68)
+    assert rows.look(engine.shape()) == (0, 3, 3, 127)
+    check(rows, 3, Fraction(0), 68)
+
+
 @pytest.mark.parametrize("min_leaf", [1, 40])
 @pytest.mark.parametrize("seed", range(8))
 def test_many_blocks_of_rows(seed: int, min_leaf: int) -> None:
