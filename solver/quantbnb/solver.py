@@ -67,7 +67,7 @@ class QuantBnB(Solver):
     """
 
     name: ClassVar[str] = "quantbnb"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     summary: ClassVar[str] = "optimal trees of limited depth on continuous features (Quant-BnB)"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "continuous"}),
