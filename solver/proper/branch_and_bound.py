@@ -355,8 +355,7 @@ def _step(
                 continue
             # Of leaves of any size the relaxed cost is the cost.
             frame[EXACT] = params.min_leaf == 1 or frame[RELAXED]
-            frame[NEAR], frame[PHASE] = -1, -1
-        if frame[PHASE] < 0:
+            frame[NEAR] = -1
             _evaluate(params, rows, levels, scratch, at)
             scratch.progress[EVALUATED] += 1
         if not _share_out(params, rows, levels, scratch, memo, at):
@@ -366,7 +365,9 @@ def _step(
             frame[NEAR] = frame[LEAST]
             bound_others(params, rows, levels, scratch, at)
         if not frame[EXACT] and frame[LEAST] <= frame[ALLOWED]:
-            frame[EXACT], frame[PHASE] = 1, -1
+            frame[EXACT] = 1
+            _evaluate(params, rows, levels, scratch, at)
+            scratch.progress[EVALUATED] += 1
             continue
         if frame[BEST] != frame[AT]:
             frame[FLOOR] = min(frame[FLOOR], frame[LEAST])
