@@ -153,15 +153,15 @@ def _root(path: Path) -> Path:
 
 @cache
 def _imported(path: Path) -> list[Path]:
-    """The files of its own package that a file imports at its top level."""
-    root = _root(path)
+    """The files of its own package and of this one that a file imports at its top level."""
     found = []
     for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
-        place = root.joinpath(*module.split("."))
-        inside = (place / name.split()[0] for name in names.strip("(").split(",") if name.strip())
-        for candidate in (place, *inside):
-            files = candidate.with_suffix(".py"), candidate / "__init__.py"
-            found += [file for file in files if file.exists()]
+        inside = [name.split()[0] for name in names.strip("(").split(",") if name.strip()]
+        for root in {_root(path), _root(Path(__file__))}:
+            place = root.joinpath(*module.split("."))
+            for candidate in (place, *(place / name for name in inside)):
+                files = candidate.with_suffix(".py"), candidate / "__init__.py"
+                found += [file for file in files if file.exists()]
     return found
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from solver.kernels import hash_tables
+from solver.kernels.disk_cache import _imported
 from tests.helpers import KERNELS_ONLY, environment
 
 KERNELS = """
@@ -76,10 +78,17 @@ def test_an_installation_of_the_same_version_compiles_nothing_again(installed, t
     assert not list(tmp_path.glob("*/numbapart/__pycache__/*.nbi"))
 
 
+def test_kernels_of_others_are_stamped_with_the_sources_that_they_take_from_here(tmp_path):
+    kernels = tmp_path / "kernels.py"
+    kernels.write_text("from solver.kernels.hash_tables import fill_slots\n")
+    assert Path(hash_tables.__file__) in _imported(kernels)
+
+
 def test_another_version_is_compiled_and_old_ones_go(installed, tmp_path):
     home, source = tmp_path / "home", installed / "numbapart" / "kernels.py"
     for version in range(3, 8):
         source.write_text(KERNELS.replace("2 *", f"{version} *"))
+        os.utime(source, (version, version))  # or Python may take the bytecode of the last second
         assert run(installed, home)[0] == f"{21 * version} 0"
     assert len(entries(home)) == 4
     assert run(installed, home)[0] == "147 1"
