@@ -271,7 +271,9 @@ class Window:
         return [*found, as_finished(made)] if made else found
 
     def _take(self, future: Future[Finished], result: Any) -> Finished | None:
-        batch = self._out.pop(str(future.key))
+        batch = self._out.pop(str(future.key), None)
+        if batch is None:  # see _take_lost
+            return None
         self._cells.forget(batch.tasks)
         if future.status == "finished":
             return self._finished(batch, result)
@@ -366,6 +368,15 @@ class Window:
         left = [number for n in case.nodes for number in self.backlog.remove_node(n)]
         case.tasks += [*batch.tasks, *self.plan.tasks_of(left)]
 
+    def _take_lost(self) -> None:
+        """Take failed batches that ``as_completed`` does not give.
+
+        If a worker dies before its result is fetched, Dask runs the batch again. If that fails,
+        ``as_completed`` loses the future (https://github.com/dask/distributed/issues/7331).
+        """
+        for batch in [b for b in self._out.values() if b.future.status == "error"]:
+            self._take(batch.future, batch.future.exception())
+
     def _mend_data(self) -> None:
         """Take batches back that Dask would let wait for ever."""
         waiting = (batch for batch in self._out.values() if not batch.future.done())
@@ -443,6 +454,7 @@ class Window:
         self._looked = time.monotonic()
         if self._is_stopping:  # also those that have come since
             self._tell_workers(request_stop)
+        self._take_lost()
         self._mend_data()
         needed = self._failures.workers_of(self._out) | self.transfers.coming
         stuck = self.watch.look(None if self._is_stopping else needed)

@@ -157,7 +157,7 @@ lambdas: [0.2, 0.1]
 solvers: [hoarder, calm]
 """
     with drive.start("run", spec) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 1, err
     assert "is gone" not in out
     rows = drive.rows().set_index("solver")

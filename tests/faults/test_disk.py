@@ -53,7 +53,7 @@ def test_a_disk_that_fills_is_waited_for(
         assert process.poll() is None
         assert len(drive.rows()) < len(quiet)  # what is stored can be read meanwhile
         ballast.unlink()
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0, out + err
     assert "finished tasks wait in memory" in out
     assert "can be written to again" in out
@@ -102,7 +102,7 @@ def test_damaged_parts_are_named_and_their_tasks_are_done_again(
     flipped.write_bytes(content)
     emptied.write_bytes(b"")
     with drive.start("resume") as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert out.count("what it held is computed again") == 2
     for part in (flipped, emptied):

@@ -78,7 +78,7 @@ def _count_for_a_while(drive: Drive) -> None:
 
 def _finish_counting(drive: Drive) -> pd.DataFrame:
     with drive.start("resume") as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     (drive.folder / "notes").write_text("".join(x for x in out.splitlines() if "note" in x))
     rows = drive.rows()
@@ -109,7 +109,7 @@ def test_a_killed_workers_search_goes_on_from_its_state(tmp_path: Path) -> None:
         wait_until(lambda: len(_states(drive)) == 2)
         reached = _reached(drive)
         workers(process)[0].kill()
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0, out + err
     starts = _starts(tmp_path)
     assert starts[:2] == [0, 0]
@@ -124,7 +124,7 @@ def test_states_travel_without_a_folder_in_common(tmp_path: Path, processes: Any
         wait_for_done(process, 0)
         wait_until(lambda: len(_states(drive)) == 2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=180)
     assert process.returncode == 130, out + err
     assert len(_states(drive)) == 2
     assert set(_finish_counting(drive)["iterations"]) == {80}
@@ -170,7 +170,7 @@ def test_a_state_that_is_too_large_is_told_and_tree_and_bound_are_kept(tmp_path:
         wait_for_done(process, 0)
         wait_until(lambda: len(list((drive.out / "checkpoints").glob("*.parquet"))) == 2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=180)
     assert process.returncode == 130, err
     assert out.count("is not kept, only its best tree and bound: it would take more than 1") == 2
     assert len(list((drive.out / "checkpoints").glob("*.parquet"))) == 2
@@ -227,7 +227,7 @@ def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how:
         _walked(tmp_path, 3)
         time.sleep(0.35)  # so that what comes before is in a checkpoint, whatever ends it
         process.send_signal(how)
-        process.communicate(timeout=60)
+        process.communicate(timeout=180)
     before = _marks(tmp_path)
     status = sweep_status(drive.out)
     assert (status.done, status.unfinished) == (0, 1)

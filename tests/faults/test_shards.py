@@ -113,7 +113,7 @@ def test_ctrl_c_keeps_the_best_tree_and_resume_begins_with_it(tmp_path: Path) ->
         wait_until(lambda: len(ran(tmp_path)) == 2)
         time.sleep(1.2)
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 130, out + err
     assert sweep_status(drive.out).unfinished == 1
     # Another number of shards is the same task.

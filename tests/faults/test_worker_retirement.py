@@ -36,7 +36,7 @@ def test_the_only_worker_leaves_when_another_one_has_come(tmp_path: Path) -> Non
             wait_until(lambda: [*(drive.out / "states").glob("*.npz")])
             lab.worker("second")
             wait_until(lambda: first.poll() is not None, lambda: lab.log("first"))
-            out, err = run.communicate(timeout=60)
+            out, err = run.communicate(timeout=180)
             assert run.returncode == 0, err
     finally:
         lab.close()

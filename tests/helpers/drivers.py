@@ -69,7 +69,7 @@ class Drive:
             process.wait()
             psutil.wait_procs(left, timeout=20)
 
-    def finish(self, command: str, spec: str | None = None, timeout: float = 120) -> dict[str, int]:
+    def finish(self, command: str, spec: str | None = None, timeout: float = 300) -> dict[str, int]:
         """Run to the end; the outcome and the exit code."""
         with self.start(command, spec) as process:
             try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from distributed import Client, KilledWorker
 
 from solver.errors import InputError
 from sweep.clusters import Address, Local
@@ -171,3 +173,25 @@ def test_paths_and_their_proofs_come_from_workers(tmp_path: Path, rowmaker: Any)
     assert run_sweep(sweep, tmp_path / "out").ran == 0
     status = sweep_status(tmp_path / "out")
     assert (status.total, status.done, status.statuses) == (4, 4, {"optimal": 2, "heuristic": 2})
+
+
+def test_a_batch_that_fails_while_its_result_is_fetched_is_run_again(
+    tmp_path: Path, rowmaker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker has died; Dask ran it again and that worker died as well."""
+    fetch, failed = Client._gather, []
+
+    async def gather(self: Client, futures: list[Any], *arguments: Any, **options: Any) -> Any:
+        key = str(futures[0].key)
+        if not failed and key.startswith("solve-"):
+            failed.append(key)
+            gone: Any = SimpleNamespace(address="tls://127.0.0.1:1")
+            error = KilledWorker(key, gone, 0)
+            futures[0]._state.set_error(error, None)
+            raise error
+        return await fetch(self, futures, *arguments, **options)
+
+    monkeypatch.setattr(Client, "_gather", gather)
+    outcome = run_sweep(rowmaker.small_sweep(), tmp_path / "out", Local(workers=1))
+    assert failed
+    assert (outcome.ran, len(read_results(tmp_path / "out"))) == (24, 24)
