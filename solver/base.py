@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
+from solver.encodings import Encoder
 from solver.errors import ClaimError, InputError, UnsupportedError
 from solver.features.number_format import count
 from solver.lambda_series import Series, Solve
@@ -159,6 +160,14 @@ class Solver(ABC):
                 f"solver {cls.name!r} can do {count(most, 'class')}, the target has {n_classes}"
             )
         cls.check_limits(limits)
+
+    @classmethod
+    def check_encoder(cls, encoder: Encoder, options: Mapping[str, Any] = NO_OPTIONS) -> None:
+        """Refuse an encoding of a table with an UnsupportedError, before rows are encoded.
+
+        For a solver that needs more of some columns than the kind of all features says.
+        """
+        return None
 
     @classmethod
     def check_limits(cls, limits: Limits) -> None:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Capabilities
+from solver.base import NO_OPTIONS, Capabilities
+from solver.encodings import Encoder
 from solver.errors import InputError
 from solver.external.child_process import PeerError
 from solver.external.job_messages import Job, Splits
@@ -17,7 +18,7 @@ from solver.external.mip import MixedIntegerSolver, Program
 from solver.external.oct_programs import BinaryProgram, HyperplaneProgram, RankProgram
 from solver.options import Option
 from solver.problem.problem import Problem
-from solver.proper.integer_points import Points
+from solver.proper.integer_points import Points, check_points
 from solver.proper.separating_tests import Partition, shape_of_partition
 from solver.trees.tree import Shape
 
@@ -74,6 +75,12 @@ class Oct(MixedIntegerSolver):
             )
         settings["margin"] = float(settings["margin"])  # 1 and 1.0 are the same task
         return settings
+
+    @classmethod
+    def check_encoder(cls, encoder: Encoder, options: Mapping[str, Any] = NO_OPTIONS) -> None:
+        """See the base class; hyperplanes need the numbers of all columns."""
+        if options.get("rules") == "hyperplane":
+            check_points(encoder)
 
     @classmethod
     def program(cls, job: Job) -> Program:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from solver.base import NO_OPTIONS, Capabilities, Solver
 from solver.baselines.cart import Cart
+from solver.encodings import Encoder
 from solver.engine.driver import Search
 from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
@@ -19,6 +20,7 @@ from solver.monitor import Monitor
 from solver.options import Option
 from solver.problem.problem import Problem
 from solver.proper.engine import FAMILIES, ProperEngine
+from solver.proper.integer_points import check_points
 from solver.proper.paper.search import PaperEngine
 from solver.proper.separating_tests import Partition, shape_of_partition
 from solver.search_shards import FOUND, Shard
@@ -124,6 +126,12 @@ class Proper(Solver):
                 f"solver {cls.name!r} can do regression in mode paper only; set the option mode to "
                 "paper"
             )
+
+    @classmethod
+    def check_encoder(cls, encoder: Encoder, options: Mapping[str, Any] = NO_OPTIONS) -> None:
+        """See the base class; other rules than cuts need the numbers of all columns."""
+        if options.get("rules", "axis") != "axis":
+            check_points(encoder)
 
     def _solve(
         self,

@@ -259,7 +259,7 @@ class _Table:
     name: str
     digest: str
     dataset: datasets.Dataset
-    encoders: dict[str, tuple[str, int] | InputError]
+    encoders: dict[str, Encoder | InputError]
     readings: list[str]
 
     @property
@@ -330,7 +330,7 @@ def _fit(
     except InputError as error:
         raise InputError(f"dataset {name!r}: {error}") from None
     features = dataset.features
-    fitted: dict[str, tuple[str, int] | InputError] = {}
+    fitted: dict[str, Encoder | InputError] = {}
     readings: dict[str, None] = {}
     for choice in encodings:
         try:
@@ -343,7 +343,8 @@ def _fit(
                 **choice.options,
             )
             readings |= dict.fromkeys(describe_guesses(encoder.columns, dataset.columns))
-            fitted[repr(choice)] = _kind(encoder), _checked_size(encoder, len(features))
+            _check_size(encoder, len(features))
+            fitted[repr(choice)] = encoder
         except InputError as error:
             fitted[repr(choice)] = error
     return _Table(entry, reference, name, dataset.digest, dataset, fitted, [*readings])
@@ -355,14 +356,13 @@ def _kind(encoder: Encoder) -> str:
     return ENCODINGS[encoder.name].feature_kind
 
 
-def _checked_size(encoder: Encoder, n_rows: int) -> int:
+def _check_size(encoder: Encoder, n_rows: int) -> None:
     n_features = len(encoder.tests)
     if n_rows * n_features > MAX_CELLS:
         raise InputError(
             f"encoding {encoder.name!r} makes {n_features} features of {n_rows} rows, more than "
             "fits into memory; use quantiles or mdlp"
         )
-    return n_features
 
 
 def _splits(spec: Spec, table: _Table) -> list[tuple[folds.Fold, int]]:
@@ -412,7 +412,7 @@ def _node(
         seed=described["seed"] if described else None,
     )
     fitted = table.encoders[repr(encoding)]
-    n_features = 0 if isinstance(fitted, InputError) else fitted[1]
+    n_features = 0 if isinstance(fitted, InputError) else len(fitted.tests)
     return Node(number, table.reference, encoding, described, fold, info, n_features)
 
 
@@ -438,9 +438,11 @@ def _match(
             kind, limits = SOLVERS[solver.name], Limits(**solver.limits)
             dataset = table.dataset
             n_classes = len(dataset.classes)
-            kind.check_task(fitted[0], n_classes, limits, dataset.task, solver.options)
+            feature_kind = _kind(fitted)
+            kind.check_task(feature_kind, n_classes, limits, dataset.task, solver.options)
+            kind.check_encoder(fitted, solver.options)
             if asked_rashomon(solver.options) is not None:
-                check_support(dataset.task, fitted[0] == "continuous")
+                check_support(dataset.task, feature_kind == "continuous")
         except InputError as error:
             refuse(solver, str(error), n_tasks)
             continue

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pandas as pd
 import pytest
 
-from solver.errors import InputError
+from solver.encodings import fit_encoder
+from solver.errors import InputError, UnsupportedError
 from solver.problem.problem import Problem
-from solver.proper.integer_points import Points
+from solver.proper.integer_points import Points, check_points
 
 
 def points(**columns: list[object]) -> Points:
@@ -44,3 +47,42 @@ def test_what_has_no_numbers_left() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [0, 1, 0]})
     with pytest.raises(InputError, match=r"'a' is cut by the encoding 'thresholds'.*continuous"):
         Points.of(Problem.from_table(frame, "y", "thresholds"))
+
+
+TABLES: dict[str, dict[str, list[object]]] = {
+    "numbers": {"a": [1.5, 2.5, 3.5, 9.0], "b": [5, 7, 6, 5]},
+    "two values each": {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]},
+    "a constant number": {"a": [1.5, 2.5, 3.5, 9.0], "k": [7.5] * 4},
+    "a constant category": {"k": ["p"] * 4, "a": [1.5, 2.5, 3.5, 9.0]},
+    "a category": {"a": [1.5, 2.5, 3.5, 9.0], "c": ["p", "q", "q", "p"]},
+    "a missing number": {"a": [1.5, 2.5, 3.5, 9.0], "m": [1.0, None, 2.0, 4.0]},
+    "one number or none": {"a": [1.5, 2.5, 3.5, 9.0], "m": [1.0, None, 1.0, 1.0]},
+    "few whole numbers": {"a": [1, 2, 3, 1], "b": [1, 2, 2, 1]},
+}
+
+
+@pytest.mark.parametrize("encoding", ["continuous", "thresholds", "quantiles", "mdlp", "onehot"])
+@pytest.mark.parametrize("columns", TABLES.values(), ids=TABLES)
+def test_an_encoder_is_refused_in_the_words_of_its_problem(
+    columns: dict[str, list[object]], encoding: str
+) -> None:
+    frame = pd.DataFrame(columns)
+    refusals: list[str | None] = []
+    with suppress(UnsupportedError):  # onehot cuts no numbers
+        encoder = fit_encoder(encoding, frame, [0, 1, 0, 1], n_classes=2)
+        problem = Problem.from_table(frame.assign(y=[0, 1, 0, 1]), "y", encoder=encoder)
+        for check in (lambda: check_points(encoder), lambda: Points.of(problem)):
+            try:
+                check()
+            except UnsupportedError as error:
+                refusals.append(str(error))
+            else:
+                refusals.append(None)
+        assert len(set(refusals)) == 1
+        assert encoding == "continuous" or not problem.n_features or refusals[0]
+
+
+def test_numbers_that_an_encoding_takes_for_categories() -> None:
+    encoder = fit_encoder("onehot", pd.DataFrame({"a": [1, 2, 3]}), [0, 1, 0], n_classes=2)
+    with pytest.raises(UnsupportedError, match=r"'a' is read as a category by .*use .*continuous"):
+        check_points(encoder)

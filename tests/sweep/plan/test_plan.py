@@ -61,6 +61,37 @@ solvers: [proper, {solver: proper, options: {splits: [1, 2]}}, quantbnb, branche
         plan(alone.replace(", quantbnb, branches, cart]", "]"))
 
 
+@pytest.mark.parametrize(
+    "solver, rules", [("proper", ["hyperplane", "polynomial", "mixed"]), ("oct", ["hyperplane"])]
+)
+def test_rules_that_need_numbers_are_impossible_without_them(
+    tmp_path: Path, solver: str, rules: list[str]
+) -> None:
+    (tmp_path / "numbers.csv").write_text("a,b,y\n" + "0,1,p\n1,1,q\n0,0,q\n1,0,p\n" * 3)
+    (tmp_path / "mixed.csv").write_text("a,c,y\n" + "1.5,u,p\n2.5,v,q\n3.5,u,q\n" * 3)
+    found = plan(
+        f"""
+name: points
+datasets: [{{path: numbers.csv, target: y}}, {{path: mixed.csv, target: y}}]
+encodings: [onehot, thresholds, continuous]
+lambdas: [0.1]
+limits: {{splits: 2, depth: 2}}
+solvers: [{solver}, {{solver: {solver}, options: {{rules: {rules}}}}}]
+""",
+        tmp_path,
+    )
+    asked = [
+        (b.node.info.dataset, b.node.info.encoding)
+        for b in found.blocks
+        if b.solver.options["rules"] != "axis"
+    ]
+    assert asked == [("numbers", "continuous")] * len(rules)
+    reasons = {(e.dataset, e.encoding): e.reason for e in found.impossible}
+    assert "'a' is read as a category by the encoding 'onehot'" in reasons["numbers", "onehot"]
+    assert "use the encoding continuous, or rules axis" in reasons["numbers", "thresholds"]
+    assert "column 'c' holds no numbers" in reasons["mixed", "continuous"]
+
+
 def test_tasks_are_numbered_and_their_keys_differ() -> None:
     found = plan()
     tasks = list(found.tasks())
