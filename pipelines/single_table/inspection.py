@@ -94,7 +94,7 @@ def _find_charset(reference: DatasetRef) -> tuple[DatasetRef, list[str]]:
     try:
         load_table(reference)
     except InputError as error:
-        if "UTF-8" not in str(error):
+        if "is not UTF-8 text" not in str(error):
             raise
         note = f"The file is no UTF-8 text; it is read with charset {EXCEL_CHARSET}."
         return reference.model_copy(update={"charset": EXCEL_CHARSET}), [note]

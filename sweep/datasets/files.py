@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import difflib
 import gzip
@@ -49,6 +50,11 @@ def ending_of(path: Path) -> str:
 
 UTF8 = "utf-8-sig"
 """UTF-8, with or without a byte order mark."""
+_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32",  # first: UTF-16's begins alike
+    codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16",
+}  # fmt: skip
+"""The byte order marks that text in another charset than UTF-8 begins with."""
 EXCEL_CHARSET = "cp1252"
 """What Excel writes in Western Europe and America: latin-1 with more signs."""
 EXCEL = ".xlsx"
@@ -84,7 +90,7 @@ def read_file(
     separator : str, optional
         The delimiter of a text file; by default the one that its first lines have.
     charset : str
-        The character encoding of a text file.
+        The character encoding of a text file. In place of UTF-8 a byte order mark decides.
     sheet : str, optional
         The sheet of an Excel file; needed if it has several.
     texts : mapping of str, optional
@@ -117,7 +123,10 @@ def read_file(
         raise
     except PermissionError:
         raise InputError(f"{path} may not be read (no permission)") from None
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        if charset == UTF8 and error.encoding != "utf-8":
+            begun = error.encoding.upper()[:6]
+            raise InputError(f"{path} begins as {begun} text and does not go on so") from None
         raise InputError(
             f"{path} is not {'UTF-8' if charset == UTF8 else charset} text",
             "name its character encoding, e.g. charset: latin-1 for a table from Excel",
@@ -130,11 +139,19 @@ def read_file(
 def read_characters(path: Path, charset: str = UTF8) -> str:
     """The text of a file, which may be compressed; UnicodeDecodeError if it is in another charset.
 
-    Raises InputError if the file is empty or nobody knows the charset.
+    Raises InputError if the file is empty, nobody knows the charset, or it looks like UTF-16
+    without a byte order mark.
     """
     data = path.read_bytes()
     if path.suffix.lower() == ".gz":
         data = gzip.decompress(data)
+    if charset == UTF8:
+        charset = next((name for mark, name in _MARKS.items() if data.startswith(mark)), UTF8)
+        if charset == UTF8 and b"\0" in data.split(b"\n", 1)[0]:
+            raise InputError(
+                f"{path} has zero bytes in its first line, like text encoded as UTF-16",
+                "save it as UTF-8, or name its character encoding, e.g. charset: utf-16-le",
+            )
     try:
         text = data.decode(charset)
     except LookupError:

@@ -44,6 +44,17 @@ def test_the_command_of_inspect_gives_a_proven_tree(
     assert f"accuracy {right}" in kept.stderr
 
 
+def test_utf_16_is_read_or_named(tmp_path: Path) -> None:
+    path, text = tmp_path / "t.csv", "preis,y\n10 €,p\n12 €,q\n"
+    path.write_text(text, encoding="utf-16")
+    found = run("inspect", path, "--target", "y")
+    assert "t.csv: 2 rows, 2 columns" in found.stdout, found.stderr
+    assert "No problems." in found.stdout
+    assert run("solve", path, "--target", "y", "--lam", "0.1").exit_code == 0
+    path.write_bytes(text.encode("utf-16-le"))
+    assert "like text encoded as UTF-16; save it as UTF-8" in refused("inspect", path)
+
+
 def test_a_column_of_one_value_and_missing_ones_is_not_called_constant(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     frame = pd.DataFrame({"paid": ["x", None] * 20, "rooms": [3, None] * 20})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 from pathlib import Path
@@ -42,6 +43,12 @@ WRITERS = {
     "t.tsv": lambda f, p: f.to_csv(p, index=False, sep="\t"),
     "t.tsv.gz": lambda f, p: f.to_csv(p, index=False, sep="\t"),
     "bom.csv": lambda f, p: f.to_csv(p, index=False, encoding="utf-8-sig"),
+    "utf16.csv": lambda f, p: f.to_csv(p, index=False, encoding="utf-16"),
+    "utf16.tsv.gz": lambda f, p: f.to_csv(p, index=False, encoding="utf-16", sep="\t"),
+    "utf32.csv": lambda f, p: f.to_csv(p, index=False, encoding="utf-32"),
+    "big_endian.csv": lambda f, p: p.write_bytes(
+        codecs.BOM_UTF16_BE + f.to_csv(index=False).encode("utf-16-be")
+    ),
     "t.parquet": lambda f, p: f.to_parquet(p),
     "t.pq": lambda f, p: f.to_parquet(p),
     "t.feather": lambda f, p: f.to_feather(p),
@@ -104,6 +111,19 @@ def test_charset(tmp_path):
     assert list(dataset.frame["ort"]) == ["Köln", "Bonn"]
     with pytest.raises(InputError, match="no charset 'latin-99'"):
         load_dataset(path, target="class", charset="latin-99")
+
+
+def test_utf_16_that_does_not_say_so(tmp_path):
+    path = tmp_path / "t.csv"
+    for text in ("ort,class\nKöln,x\n", "straße,class\na,x\n"):
+        for charset in ("utf-16-le", "utf-16-be"):
+            path.write_bytes(text.encode(charset))
+            with pytest.raises(InputError, match=r"like text encoded as UTF-16; save it as UTF-8"):
+                load_dataset(path, target="class")
+            assert list(read_file(path, charset=charset)["class"]) == ["x"]
+    path.write_bytes("ort,class\nKöln,x\n".encode("utf-16")[:-1])
+    with pytest.raises(InputError, match=r"t\.csv begins as UTF-16 text and does not go on so"):
+        load_dataset(path, target="class")
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
