@@ -28,7 +28,14 @@ from solver.features.columns import (
     raw_kinds,
     text_names,
 )
-from solver.features.text_parsing import Reading, TextFormat, doubt, odd_texts, readings_of
+from solver.features.text_parsing import (
+    Reading,
+    TextFormat,
+    doubt,
+    mixed_decimals,
+    odd_texts,
+    readings_of,
+)
 
 FEW_VALUES = 10
 """A column of whole numbers with at most this many distinct values is a category."""
@@ -190,11 +197,13 @@ def _read_text(column: pd.Series[Any], missing: tuple[Category, ...]) -> ColumnS
 
     None for other text, for few different values, and for numbers as Python writes them without
     such a mark: somebody has made them text. Raises InputError if there are two ways to read it,
-    or if nearly all values are numbers.
+    if decimal points and commas are mixed, or if nearly all values are numbers.
     """
     name = column.name
     marks = {key_of(value) for value in missing}
     texts = [str(text) for text in factorize_raw(column)[1] if key_of(text) not in marks]
+    if mixed := mixed_decimals(texts):
+        raise _of_two_signs(column, mixed)
     readings = readings_of(texts)
     if len(texts) - len(readings[0].missing if readings else ()) <= FEW_VALUES:
         return None
@@ -228,6 +237,20 @@ def _read_text(column: pd.Series[Any], missing: tuple[Category, ...]) -> ColumnS
 def _listed(texts: Sequence[str]) -> str:
     more = f" and {len(texts) - 3} more" if len(texts) > 3 else ""
     return "the text " + ", ".join(map(repr, texts[:3])) + more
+
+
+def _of_two_signs(column: pd.Series[Any], mixed: Mapping[str, Sequence[str]]) -> InputError:
+    """Name the rows of the sign that fewer rows have."""
+    rows = {sign: np.flatnonzero(column.isin(texts)) + 1 for sign, texts in mixed.items()}
+    many, few = sorted(rows, key=lambda sign: -len(rows[sign]))
+    more = f" and {len(rows[few]) - 3} more" if len(rows[few]) > 3 else ""
+    where = f"{'row' if len(rows[few]) == 1 else 'rows'} {', '.join(map(str, rows[few][:3]))}{more}"
+    names = {".": "decimal point", ",": "decimal comma"}
+    return InputError(
+        f"column {column.name!r} has numbers with a {names[many]}, e.g. {mixed[many][0]!r}, and "
+        f"with a {names[few]}, e.g. {mixed[few][0]!r} (in {where})",
+        f"write them alike, or {remedy(column.name, 'category')}",
+    )
 
 
 def _ambiguous(name: Any, readings: Sequence[Reading]) -> InputError:

@@ -31,6 +31,9 @@ _DATES = (
 )  # fmt: skip
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 
+_SIGNS = (".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'")
+"""The decimal sign of numbers, and what groups their thousands."""
+
 
 @dataclass(frozen=True)
 class TextFormat:
@@ -236,11 +239,28 @@ def odd_texts(texts: Sequence[str]) -> list[str]:
     return odd if 0 < 10 * len(odd) <= len(texts) else []
 
 
+def mixed_decimals(texts: Iterable[str]) -> dict[str, list[str]] | None:
+    """The texts that write a number with one decimal sign only, ``.`` or ``,``, by that sign.
+
+    None if a text writes no number, but for marks of missing values, or all may have one sign.
+    """
+    rest = [text for text in texts if text.strip().lower() not in MISSING_MARKS]
+    unit = _unit_of(rest)
+    forms = [(decimal, TextFormat(decimal, group, unit)) for decimal, group in _SIGNS]
+    found: dict[str, list[str]] = {".": [], ",": []}
+    for text in rest:
+        ways = {sign for sign, form in forms if _read_all("number", form, [text])}
+        if not ways:
+            return None
+        if len(ways) == 1:
+            found[ways.pop()].append(text)
+    return found if all(found.values()) else None
+
+
 def _candidates(texts: Sequence[str]) -> Iterator[tuple[str, TextFormat, list[str]]]:
     """Formats in which every text writes a number or a date, with what they write."""
     unit = _unit_of(texts)
-    signs = [(".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'")]
-    forms = [("number", TextFormat(decimal, group, unit)) for decimal, group in signs]
+    forms = [("number", TextFormat(decimal, group, unit)) for decimal, group in _SIGNS]
     forms += [("date", TextFormat(format=day + time)) for day in _DATES for time in _TIMES]
     for kind, form in forms:
         values = _read_all(kind, form, texts)

@@ -55,6 +55,18 @@ def test_utf_16_is_read_or_named(tmp_path: Path) -> None:
     assert "like text encoded as UTF-16; save it as UTF-8" in refused("inspect", path)
 
 
+def test_inspect_names_the_rows_of_mixed_decimals(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a;y\n1,5;p\n1.5;q\n2,5;p\n3,5;q\n")
+    shown = run("inspect", path, "--target", "y").stdout
+    assert "1 problem:" in shown
+    assert (
+        "a: has numbers with a decimal comma, e.g. '1,5', and with a decimal point, e.g. '1.5' "
+        "(in row 2); write them alike, or write columns: {a: category}"
+    ) in shown
+    assert "--column a=category" in shown.splitlines()[-1]
+
+
 def test_a_column_of_one_value_and_missing_ones_is_not_called_constant(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     frame = pd.DataFrame({"paid": ["x", None] * 20, "rooms": [3, None] * 20})

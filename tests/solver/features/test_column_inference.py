@@ -80,6 +80,17 @@ def test_dates_are_stored_with_their_format():
             ["can be read in 2 ways", "2011-07-16", "2016-07-11", "'%y/%m/%d'"],
         ),
         (
+            ["1,5", "2", "1.5", "2,5", "?"],
+            ["decimal comma, e.g. '1,5', and with a decimal point, e.g. '1.5' (in row 3); write"],
+        ),
+        (
+            [*(f"{i}.5 €" for i in range(40)), "7,5", "8,25 €", "9.000,5", "7,5", "7,5"],
+            [
+                "decimal point, e.g. '0.5 €', and",
+                "comma, e.g. '7,5' (in rows 41, 42, 43 and 2 more)",
+            ],
+        ),
+        (
             [*map(str, range(50)), "abc"],
             ["50 different numbers", "'abc'", "'missing': ['abc']", "columns={'x': 'category'}"],
         ),

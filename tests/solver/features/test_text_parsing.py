@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from solver.features.category_values import written
-from solver.features.text_parsing import MISSING_MARKS, TextFormat, odd_texts, readings_of
+from solver.features.text_parsing import (
+    MISSING_MARKS,
+    TextFormat,
+    mixed_decimals,
+    odd_texts,
+    readings_of,
+)
 
 FORMS = [
     TextFormat(decimal, thousands, unit)
@@ -116,6 +122,15 @@ def test_a_format_refuses_what_it_does_not_write():
     for text in ("1.5", "1,2,3", "12.34,5", ".123", "", ",", "-", "1.234.5", "x1"):
         assert form.plain_number(text) is None
     assert TextFormat(unit="kg").plain_number("12 kg") == "12"
+
+
+def test_mixed_decimals():
+    assert mixed_decimals(["1,5", "3", "1.5", "-"]) == {".": ["1.5"], ",": ["1,5"]}
+    for texts in (
+        ["1,5", "1.500", "2"], ["1.5", "1,500", "1,500.5"], ["1,5", "1.5", "abc"], ["1,5", "01.5"],
+        ["1,5", "1.2.2020"], ["1,5", "2"], ["1.5"], ["-"], [],
+    ):  # fmt: skip
+        assert mixed_decimals(texts) is None
 
 
 def test_odd_texts():
