@@ -218,9 +218,12 @@ def show_limits(request: Request) -> str:
     if kind is not None and "rules" in kind.options:
         options = {name: option.default for name, option in kind.options.items()}
         options |= request.solver_options
-        is_curved = options["rules"] in ("polynomial", "mixed")
-        of_degree = f" of degree {options['degree']}" if is_curved else ""
-        said.insert(0, f"{options['rules']} rules{of_degree}")
+        more = ""
+        if options["rules"] in ("polynomial", "mixed"):
+            more = f" of degree {options['degree']}"
+        elif options["rules"] == "hyperplane" and "margin" in options:
+            more = f" of margin ≥ {options['margin']:g}"
+        said.insert(0, f"{options['rules']} rules{more}")
     return f" with {', '.join(said)}" if said else ""
 
 

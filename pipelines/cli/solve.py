@@ -142,15 +142,17 @@ def _quality(solution: Solution) -> tuple[str, str]:
     return "accuracy", f"{share(solution.accuracy)} on these rows"
 
 
-def _claim(solution: Solution) -> str:
-    """What a solver of others says of its tree, and what it did wrong."""
+def _claim(solution: Solution, within: str) -> str:
+    """What a solver of others says of its tree, for which trees, and what it did wrong."""
     claim = solution.extra.get("claim", {})
-    said = (
-        f"; {solution.solver} claims that it is optimal" if claim.get("status") == "optimal" else ""
-    )
+    said = []
+    if claim.get("status") == "optimal":
+        said.append("that it is optimal")
     if "lower_bound" in claim:
-        said += f"; {solution.solver} claims a lower bound of {claim['lower_bound']:.6g}"
-    return said + (f"; {claim['note']}" if "note" in claim else "")
+        said.append(f"a lower bound of {claim['lower_bound']:.6g}")
+    which = f" among trees{within}" if within else ""
+    claims = f"; {solution.solver} claims {' and '.join(said)}{which}" if said else ""
+    return claims + (f"; {claim['note']}" if "note" in claim else "")
 
 
 def _proof(solution: Solution, within: str) -> str:
@@ -159,7 +161,7 @@ def _proof(solution: Solution, within: str) -> str:
     from solver.features.number_format import at_least, at_most
 
     if solution.lower_bound is None or solution.gap is None:
-        return f"{solution.status}: nothing is proven{_claim(solution)}"
+        return f"{solution.status}: nothing is proven{_claim(solution, within)}"
     if solution.status is Status.OPTIMAL:
         if solution.tolerance:
             rounding = f"{at_least(solution.tolerance, 2)}, {rounding_of(solution.tree)}"

@@ -14,8 +14,10 @@ import pandas as pd
 import pytest
 
 import solver
+from solver.external.base import ExternalSolver
 from sweep.datasets import load_dataset
 from tests.helpers.commands import Terminal, refused, run
+from tests.solver.external.test_peers import ask_here
 
 
 @pytest.fixture
@@ -38,6 +40,22 @@ def test_json_has_the_solutions_fields_and_nothing_else() -> None:
     tree = solver.Tree.from_dict(data["tree"])
     monks = load_dataset("monks-1").frame
     assert (tree.predict(monks) == monks["target"]).all()
+
+
+def test_a_claim_names_its_trees(loans: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ExternalSolver, "ask", ask_here)
+    words = ["solve", loans, "--target", "default", "--lam", "1/20", "--solver", "oct",
+             "--max-depth", 1, "--column", "job=drop"]  # fmt: skip
+    for options, rules in (
+        ([], "axis rules"),
+        (["rules=hyperplane"], "hyperplane rules of margin ≥ 0.005"),
+        (["rules=hyperplane", "margin=0.01"], "hyperplane rules of margin ≥ 0.01"),
+    ):
+        shown = run(*words, *(word for option in options for word in ("--option", option)))
+        assert (
+            "oct claims that it is optimal and a lower bound of 0.05 among trees with "
+            f"{rules}, depth ≤ 1\n"
+        ) in shown.stdout, shown.stderr
 
 
 def test_a_heuristic_has_no_bound_in_json() -> None:
