@@ -11,7 +11,10 @@ import click
 from pipelines.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from sweep.clusters import Cluster
+    from collections.abc import Callable
+
+    from sweep.clusters import Address, Cluster
+    from sweep.plan.plan import Plan
     from sweep.spec.spec import SweepFile
 
 _FOLDER = click.Path(path_type=Path)
@@ -37,8 +40,9 @@ def submit(spec: Path, out: str | None, cluster: Path | None, on_cluster: bool) 
     You may then close the terminal, or lose the connection to it. With --on-cluster you may also
     switch off this machine: DIR must then be on a disk that the worker shares, or on s3://.
     """
-    from sweep.clusters import load_cluster
+    from sweep.clusters import Address, load_cluster
     from sweep.filesystem import is_remote
+    from sweep.plan.plan import make_plan
     from sweep.spec.spec import load_spec
 
     sweep = load_spec(spec)
@@ -46,13 +50,27 @@ def submit(spec: Path, out: str | None, cluster: Path | None, on_cluster: bool) 
     if not is_remote(folder):
         folder = str(Path(folder).absolute())
     config = None if cluster is None else load_cluster(cluster)
-    if on_cluster:
-        return _submit_there(sweep, folder, config)
-    return _submit_here(sweep, folder, config, cluster)
+    if on_cluster and not isinstance(config, Address):
+        raise click.UsageError("--on-cluster needs a --cluster of kind 'address', which goes on")
+    plan = make_plan(sweep)
+    is_stored = _is_stored(folder, sweep)
+    if is_stored and not _prepare(folder, sweep, plan):
+        return ExitCode.DONE
+
+    def prepare() -> bool:
+        return is_stored or _prepare(folder, sweep, plan)
+
+    if on_cluster and isinstance(config, Address):
+        return _submit_there(sweep, folder, config, prepare)
+    return _submit_here(sweep, folder, config, cluster, prepare)
 
 
 def _submit_here(
-    sweep: SweepFile, folder: str, config: Cluster | None, cluster: Path | None
+    sweep: SweepFile,
+    folder: str,
+    config: Cluster | None,
+    cluster: Path | None,
+    prepare: Callable[[], bool],
 ) -> int:
     from pipelines.background.detached_driver import await_driver, log_for, start_driver
     from sweep.clusters import reach_cluster
@@ -61,7 +79,8 @@ def _submit_here(
     if config is not None:
         reach_cluster(config)
         arguments += ["--cluster", str(Path(cluster or "").absolute())]
-    _prepare(folder, sweep)
+    if not prepare():
+        return ExitCode.DONE
     log = log_for(folder, sweep.spec.name)
     process = start_driver(arguments, log)
     if (code := await_driver(process, folder, log, _START_SECONDS)) is not None:
@@ -71,19 +90,21 @@ def _submit_here(
     return ExitCode.DONE
 
 
-def _submit_there(sweep: SweepFile, folder: str, config: Cluster | None) -> int:
-    from pipelines.background.remote_driver import await_launched, launch
-    from sweep.clusters import Address, open_cluster
+def _submit_there(
+    sweep: SweepFile, folder: str, config: Address, prepare: Callable[[], bool]
+) -> int:
+    from pipelines.background.remote_driver import await_launched, find_starter, launch
+    from sweep.clusters import open_cluster
     from sweep.clusters.worker_admission import check_workers
 
-    if not isinstance(config, Address):
-        raise click.UsageError("--on-cluster needs a --cluster of kind 'address', which goes on")
     references = [dataset.from_directory(sweep.base) for dataset in sweep.spec.datasets]
     files = [str(reference.path) for reference in references if reference.path is not None]
     with open_cluster(config) as client:
         check_workers(client)
-        _prepare(folder, sweep)
-        found = launch(client, folder, sweep.spec.name, files)
+        worker = find_starter(client, folder, files)
+        if not prepare():
+            return ExitCode.DONE
+        found = launch(client, worker, folder, sweep.spec.name)
         if (code := await_launched(client, found, folder, _START_SECONDS)) is not None:
             return _say_it_ended(folder, code)
     click.echo(f"Process {found.pid} on {found.host} runs the sweep; this machine is free to go.")
@@ -91,18 +112,33 @@ def _submit_there(sweep: SweepFile, folder: str, config: Cluster | None) -> int:
     return ExitCode.DONE
 
 
-def _prepare(folder: str, sweep: SweepFile) -> None:
-    """Create the folder of a sweep with its plan.
+def _is_stored(folder: str, sweep: SweepFile) -> bool:
+    """Whether a folder holds this very sweep, so that to plan it anew changes nothing."""
+    from solver.errors import InputError
+    from sweep.store.store import stored_sweep
+
+    try:
+        held = stored_sweep(folder)
+    except InputError:  # there is none, or what is wrong with it is said when it is opened
+        return False
+    return (held.text, str(held.base)) == (sweep.text, str(sweep.base))
+
+
+def _prepare(folder: str, sweep: SweepFile, plan: Plan) -> bool:
+    """Create the folder of a sweep with its plan. False if no task is left, which is said.
 
     Errors are shown here instead of in the log, before the folder is changed.
     """
-    from sweep.plan.plan import make_plan
+    from pipelines.progress.display import describe_nothing_to_do
     from sweep.store import store
     from sweep.store.plan_file import survey
 
-    plan = make_plan(sweep)
     with store.create(folder, sweep, lambda text: click.echo(text, err=True)) as made:
-        survey(plan, made)
+        remaining, answered = survey(plan, made)
+    if not len(remaining):
+        report = f"treesweep report {quote(str(folder))}"
+        click.echo(f"{describe_nothing_to_do(answered)} Report: {report}")
+    return bool(len(remaining))
 
 
 def _say_it_ended(folder: str, code: int) -> int:

@@ -56,12 +56,17 @@ def describe_failure(row: dict[str, Any]) -> str:
     )
 
 
+def describe_nothing_to_do(total: int) -> str:
+    """That a sweep of so many tasks was finished before."""
+    all_tasks = count(total, "task")
+    what = f"the {all_tasks} was" if total == 1 else f"all {all_tasks} were"
+    return f"Nothing to do: {what} answered before."
+
+
 def describe_outcome(outcome: Outcome) -> str:
     """How a run of a sweep ended, in a sentence."""
     if not outcome.ran and outcome.answered == outcome.total:
-        one, all_tasks = outcome.total == 1, count(outcome.total, "task")
-        what = f"the {all_tasks} was" if one else f"all {all_tasks} were"
-        return f"Nothing to do: {what} answered before."
+        return describe_nothing_to_do(outcome.total)
     parts = [f"{count(outcome.ran, 'task')} run in {show_seconds(outcome.seconds)}"]
     parts.append(f"{outcome.failed} failed" if outcome.failed else "none failed")
     if outcome.limited:

@@ -13,7 +13,9 @@ from typing import Any, cast
 
 import psutil
 import pytest
+from distributed import LocalCluster
 
+from pipelines.background import remote_driver
 from pipelines.background.remote_driver import Launched, await_launched
 from sweep.clusters.tls import make_certificates
 from sweep.store.read_results import read_results
@@ -28,6 +30,8 @@ encodings: [onehot]
 lambdas: {from: 0.3, to: 0.05, count: 6}
 solvers: [branches]
 """
+
+SMALL = "{name: small, datasets: monks-1, encodings: onehot, lambdas: 0.05, solvers: cart}"
 
 
 @pytest.fixture
@@ -97,8 +101,62 @@ def test_what_the_worker_does_not_see_is_said_before(tmp_path: Path, lab: Lab) -
         other.worker("two", wrap=hidden(tmp_path / "out"))
         said = refused(*submit(tmp_path))
         assert f"{tmp_path}/out is another folder there; choose one on a shared disk" in said
+        assert not list((tmp_path / "out").iterdir())
     finally:
         other.close()
+
+
+@pytest.fixture
+def near(tmp_path: Path) -> Iterator[LocalCluster]:
+    """A scheduler of this process, and a ``cluster.yaml`` that names it."""
+    (tmp_path / "sweep.yaml").write_text(SMALL)
+    with LocalCluster(
+        n_workers=0, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
+        dashboard_address=None, local_directory=str(tmp_path / "scratch"),
+    ) as found:  # fmt: skip
+        config = {"kind": "address", "address": found.scheduler_address, "insecure": True}
+        (tmp_path / "cluster.yaml").write_text(json.dumps(config))
+        yield found
+
+
+def test_a_refused_driver_leaves_nothing_behind(tmp_path: Path, near: LocalCluster) -> None:
+    words = submit(tmp_path)
+    words[words.index("--out") + 1] = tmp_path / "new" / "out"
+    assert "the cluster has no worker that could start the driver; start a worker, then" in refused(
+        *words
+    )
+    assert not (tmp_path / "new").exists()
+    near.scale(1)
+    with near.get_client() as client:
+        client.wait_for_workers(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remote_driver, "refusal_here", lambda *more: "no such folder")
+        assert "cannot start the driver: no such folder" in refused(*words)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "new" / "out").mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remote_driver, "refusal_here", lambda *more: "no such folder")
+        refused(*words)
+    assert not list((tmp_path / "new" / "out").iterdir())
+
+
+def test_a_finished_sweep_needs_no_worker(tmp_path: Path, near: LocalCluster) -> None:
+    near.scale(1)
+    ran = run("run", *submit(tmp_path)[1:-1])
+    assert ran.exit_code == 0, ran.output
+    near.scale(0)
+    wait_until(lambda: not near.scheduler.workers, lambda: "the worker is still there")
+    for words in (submit(tmp_path), submit(tmp_path)[:4]):
+        result = run(*words)
+        assert result.exit_code == 0, result.output
+        assert result.stdout == (
+            "Nothing to do: the 1 task was answered before. "
+            f"Report: treesweep report {tmp_path / 'out'}\n"
+        )
+    (tmp_path / "sweep.yaml").write_text(SMALL.replace("0.05", "0.06"))
+    before = (tmp_path / "out" / "sweep.yaml").read_text()
+    assert "the cluster has no worker" in refused(*submit(tmp_path))
+    assert (tmp_path / "out" / "sweep.yaml").read_text() == before
 
 
 @pytest.mark.parametrize("code", [0, 1])
