@@ -16,7 +16,7 @@ from tests.helpers import ROOT, documentation_pages
 FLOORS = ("solver", "sweep", "pipelines")
 
 LAYERS = (
-    "solver.errors solver.html_repr",
+    "solver.errors solver.rich_display",
     "solver.features",
     "solver.objective",
     "solver.limits",
@@ -51,6 +51,7 @@ LAYERS = (
     "pipelines.report.data",
     "pipelines.report.analysis",
     "pipelines.report.output_folder",
+    "pipelines.report.save_figures",
     "pipelines.report.charts",
     "pipelines.reproduce",
     "pipelines.report.pages",

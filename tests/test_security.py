@@ -55,7 +55,7 @@ MAY_START = {
     "sweep/plan/software_versions.py",  # git, with fixed words
     "sweep/clusters/slurm_cluster.py",  # squeue and scancel, with numbers of jobs
     "pipelines/background/detached_driver.py",  # this Python, with our own command
-    "pipelines/background/remote_driver.py",  # holds what the one before has started
+    "pipelines/background/driver_on_worker.py",  # holds what the one before has started
 }
 """Modules that start processes of this machine."""
 

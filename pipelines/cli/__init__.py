@@ -5,8 +5,8 @@ Not here: the work that they start (``single_table``, ``report``, ``sweep.graph`
 """
 
 from pipelines.cli.cluster import cluster
+from pipelines.cli.command_group import treesweep
 from pipelines.cli.datasets_and_solvers import datasets, encodings, solvers
-from pipelines.cli.exit_codes import treesweep
 from pipelines.cli.inspect_and_init import init, inspect
 from pipelines.cli.path import path
 from pipelines.cli.predict import predict

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pipelines.cli.exit_codes import App, ExitCode
+from pipelines.cli.command_group import App, ExitCode
 from pipelines.cli.json_and_tables import count
 
 _FOLDER = click.Path(path_type=Path)

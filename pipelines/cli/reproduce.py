@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipelines.cli.exit_codes import ExitCode
+from pipelines.cli.command_group import ExitCode
 from pipelines.cli.json_and_tables import count, make_console, print_table
 
 if TYPE_CHECKING:
@@ -57,11 +57,12 @@ def reproduce(
     """
     from pipelines.progress.display import describe_outcome, make_display
     from pipelines.report.charts.style import style
-    from pipelines.report.output_folder import ReportFolder, to_svg
+    from pipelines.report.output_folder import ReportFolder
     from pipelines.report.pages.solver_comparison_markdown import (
         comparison_markdown,
         write_between_marks,
     )
+    from pipelines.report.save_figures import to_svg
     from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data
     from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS

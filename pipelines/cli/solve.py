@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.exit_codes import ExitCode, stop_on_interrupt
+from pipelines.cli.command_group import ExitCode, stop_on_interrupt
 from pipelines.cli.json_and_tables import count, print_json, print_lines
 from pipelines.cli.problem_options import (
     describe_problem,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipelines.cli.exit_codes import ExitCode
+from pipelines.cli.command_group import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ def _submit_here(
 def _submit_there(
     sweep: SweepFile, folder: str, config: Address, prepare: Callable[[], bool]
 ) -> int:
-    from pipelines.background.remote_driver import await_launched, find_starter, launch
+    from pipelines.background.driver_on_worker import await_launched, find_starter, launch
     from sweep.clusters import open_cluster
     from sweep.clusters.worker_admission import check_workers
 

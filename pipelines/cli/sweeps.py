@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipelines.cli.exit_codes import ExitCode
+from pipelines.cli.command_group import ExitCode
 from pipelines.cli.json_and_tables import count, make_console, print_json, print_lines, print_table
 
 if TYPE_CHECKING:

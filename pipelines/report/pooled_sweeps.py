@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.data.columnar_tables import lam_ranks
 from pipelines.report.data.exact_paths import asks_for_path
+from pipelines.report.data.group_statistics import lam_ranks
 from pipelines.report.data.results import label_results, match_rows
 from pipelines.report.data.store_reader import read_plan_columns, read_rows
 from pipelines.report.write import gather, stored_references

@@ -25,15 +25,16 @@ from pipelines.report.analysis.rule_families import family_table, find_families
 from pipelines.report.analysis.scaling import find_scalings, scaling_table
 from pipelines.report.analysis.solvers.anytime import anytime_curves, without_split
 from pipelines.report.analysis.solvers.mean_ranks import mean_ranks
-from pipelines.report.analysis.solvers.outcomes import compare_outcomes
+from pipelines.report.analysis.solvers.solver_comparison import compare_outcomes
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import LABELS, Results, load_results
 from pipelines.report.data.store_reader import read_traces
 from pipelines.report.data.stored_good_trees import StoredSets
-from pipelines.report.output_folder import MOST_LINES, Figures, ReportFolder
-from pipelines.report.pages import csv_tables
+from pipelines.report.output_folder import MOST_LINES, ReportFolder
+from pipelines.report.pages import exported_tables
 from pipelines.report.pages.solver_comparison_markdown import comparison_markdown
 from pipelines.report.pages.write_pages import INDEX, write_pages
+from pipelines.report.save_figures import Figures
 from pipelines.reproduce.compare_published import reproduce
 from solver.errors import InputError
 from sweep.datasets.dataset_reference import DatasetRef
@@ -124,7 +125,7 @@ def write_report_data(
         folder.write_table(name, [table])
     if report.outcomes.is_of_interest or report.published is not None:
         folder.write(MARKDOWN, comparison_markdown(report))
-    folder.write_table(RUNS, csv_tables.run_tables(report.results, report.excess, MOST_LINES))
+    folder.write_table(RUNS, exported_tables.run_tables(report.results, report.excess, MOST_LINES))
     folder.finish()
     return ReportPaths(
         folder.root, folder.root / INDEX, None if single is None else folder.root / single
@@ -194,24 +195,24 @@ def _tables(report: ReportData) -> dict[str, pd.DataFrame]:
     results = report.results
     by = ["dataset", "encoding_label", "solver_label"]
     tables = {
-        "paths": csv_tables.path_table(report.paths),
-        "steps": csv_tables.step_table(report.paths),
-        "choices": csv_tables.choice_table(report.recommendations, report.paths),
-        "trees": csv_tables.tree_table(report.paths),
+        "paths": exported_tables.path_table(report.paths),
+        "steps": exported_tables.step_table(report.paths),
+        "choices": exported_tables.choice_table(report.recommendations, report.paths),
+        "trees": exported_tables.tree_table(report.paths),
         "comparison": report.comparison.drop(columns=["lam_key", "lam_exact"], errors="ignore"),
         "ranking": rank(results, report.excess, by),
         "proof_times": proof_times(results),
         "disagreements": report.disagreements,
-        "failed": csv_tables.failure_table(results),
-        "missing": csv_tables.missing_table(results),
+        "failed": exported_tables.failure_table(results),
+        "missing": exported_tables.missing_table(results),
         "impossible": results.impossible.rename(columns=LABELS),
     }
     if report.outcomes.is_of_interest:
         tables["outcomes"] = report.outcomes.table
         tables["duels"] = pd.DataFrame(report.outcomes.duels)
-        tables["instances"] = csv_tables.instance_table(report.outcomes.problems)
+        tables["instances"] = exported_tables.instance_table(report.outcomes.problems)
     if report.ranks:
-        tables["mean_ranks"] = csv_tables.rank_table(report.ranks)
+        tables["mean_ranks"] = exported_tables.rank_table(report.ranks)
     if report.ablations.cells:
         tables["ablations"] = ablation_table(report.ablations.cells)
     if report.scalings:

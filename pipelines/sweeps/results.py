@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from pipelines.report.analysis.dataset_summary import DatasetSummary, summarize_dataset
 from pipelines.report.analysis.final_trees import FinalTree, FinalTrees, read_known
+from pipelines.report.analysis.model_card import DatasetSummary, summarize_dataset
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data.metrics import number

@@ -30,12 +30,12 @@ from solver.features.column_inference import Override
 from solver.features.columns import ColumnSpec
 from solver.features.number_format import at_least, count
 from solver.features.to_pandas import as_frame
-from solver.html_repr import to_html
 from solver.limits import Limits
 from solver.objective.exact_objective import as_lambda
 from solver.objective.integer_weights import WholeWeights, whole_weights
 from solver.path.path import Path
 from solver.problem.problem import Problem
+from solver.rich_display import to_html
 from solver.solution import Status
 from solver.solve_problem import regularization_path, solve
 from solver.trees.tree import TaskType

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.features.utf8 import check_storable
+from solver.features.unicode_check import check_storable
 
 Category: TypeAlias = str | int | float | bool | None
 

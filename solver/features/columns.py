@@ -36,7 +36,7 @@ from solver.features.category_values import (
 )
 from solver.features.dates import in_utc, seconds
 from solver.features.text_parsing import PLAIN, TextFormat, overrides_of
-from solver.features.utf8 import check_storable
+from solver.features.unicode_check import check_storable
 
 KINDS = ("category", "number", "date")
 VALUES = ("any", "text", "number", "boolean", "date", "mixed")

@@ -18,7 +18,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher
 
-from solver.kernels.records import Record
+from solver.kernels.pass_by_reference import Record
 
 
 class _Code(JITCodeLibrary):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from solver.kernels.constants import GOLDEN, ONE, ZERO, Ints, Words
 from solver.kernels.hash_tables import mixed
 from solver.kernels.jit import helper, kernel, trailing_zeros
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.problem.problem import Problem
 
 Mask = NDArray[np.bool_]

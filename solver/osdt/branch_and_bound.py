@@ -10,7 +10,7 @@ from solver.osdt.bounds import too_dear
 from solver.osdt.leaf_cache import count, expand_leaf, find_leaf, limit_of
 from solver.osdt.scheduling_policies import priority
 from solver.osdt.state import POPPED_BOUND, Scratch, Space
-from solver.osdt.tree_cache import admit, bucket_of, enter, leaf_key, pop, push
+from solver.osdt.tree_cache_and_queue import admit, bucket_of, enter, leaf_key, pop, push
 
 
 @kernel

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from solver.kernels.constants import Floats, Ints, Words
 from solver.kernels.packed_rows import packed
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.osdt import search_counters
 from solver.problem.problem import Problem
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from solver.kernels.constants import GOLDEN, ZERO, Ints, Words
 from solver.kernels.hash_tables import folded, free_slot, slots_for
 from solver.kernels.jit import helper, kernel
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 
 
 @by_reference

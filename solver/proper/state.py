@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints, Words
 from solver.kernels.hash_tables import slots_for
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.proper.mask_sets import MaskSet, new_set, set_bytes
 
 

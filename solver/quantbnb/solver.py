@@ -19,11 +19,11 @@ from solver.options import Option
 from solver.problem.problem import Problem
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.greedy import GREEDY
+from solver.quantbnb.merge_threshold_features import Columns
 from solver.quantbnb.paper.initial_state import begin
 from solver.quantbnb.paper.state import BOUNDS
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.quantbnb.regression.greedy import GREEDY_SQUARES
-from solver.quantbnb.thresholds_to_ordinal import Columns
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
 

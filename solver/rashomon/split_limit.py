@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints
 from solver.kernels.jit import ensure_compiled, helper, kernel
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.objective.exact_objective import INFINITE
 from solver.rashomon.stored_graph import StoredGraph
 

@@ -19,8 +19,8 @@ from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import CategoryTest, NodeTest, parse_test
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.to_pandas import as_frame
-from solver.features.utf8 import check_storable
-from solver.html_repr import RichDisplay
+from solver.features.unicode_check import check_storable
+from solver.rich_display import RichDisplay
 
 TaskType: TypeAlias = Literal["classification", "regression"]
 

@@ -7,8 +7,8 @@ Here: starting, reaching and admitting workers.
 Not here: who is given which task (``sweep.graph``).
 """
 
-from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster
+from sweep.clusters.existing_scheduler import Address
 from sweep.clusters.local import Local, cores
 from sweep.clusters.open_cluster import check_cluster, load_cluster, open_cluster, reach_cluster
 from sweep.clusters.slurm_config import Slurm

@@ -13,8 +13,8 @@ import dask
 from distributed import Client
 
 from solver.errors import InputError
-from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster, connected_workers
+from sweep.clusters.existing_scheduler import Address
 from sweep.clusters.local import Local
 from sweep.clusters.slurm_config import Slurm
 from sweep.clusters.ssh_config import Ssh

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from solver.errors import InputError
 from solver.features.text_parsing import PLAIN, TextFormat
-from solver.features.utf8 import is_storable
+from solver.features.unicode_check import is_storable
 from sweep.datasets.builtin import BUILTINS
 from sweep.datasets.files import READERS, UTF8, ending_of
 from sweep.datasets.openml import PREFIX

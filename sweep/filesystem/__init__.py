@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from solver.features.utf8 import check_storable
+from solver.features.unicode_check import check_storable
 from sweep.filesystem.base import Entry, Folder, StorageError, UnwritableError
 from sweep.filesystem.disk import DiskFolder
 

@@ -19,7 +19,7 @@ from sweep.filesystem import Place, is_remote, open_folder
 from sweep.graph.backlog import Backlog
 from sweep.graph.interrupt import Interrupts
 from sweep.graph.sharded_tasks import backlog_of
-from sweep.graph.submission_window import Window
+from sweep.graph.submit_and_collect import Window
 from sweep.graph.time_left import TimeLeft
 from sweep.plan.plan import Plan, make_plan
 from sweep.plan.software_versions import fingerprint

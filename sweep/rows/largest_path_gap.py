@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from solver.objective.exact_objective import Errors
 from solver.path.envelope import Point, best_lines
 from solver.solution import Status
+from sweep.rows.path_checkpoint import parse_solves
 from sweep.rows.path_columns import Claimed, objective_at, stored_bounds, stored_claims
 from sweep.rows.result_rows import Checkpoint
-from sweep.rows.resumed_paths import parse_solves
 
 
 class _Tree(NamedTuple):

@@ -20,7 +20,7 @@ from sweep.plan.software_versions import git_revision, versions
 from sweep.plan.task_keys import canonical, strict_json
 from sweep.rows import schema
 from sweep.rows.metric_columns import train_quality
-from sweep.rows.resumed_paths import solves_of
+from sweep.rows.path_checkpoint import solves_of
 from sweep.rows.schema import FILES
 
 _COLUMNS = schema.SCHEMA.names
@@ -38,7 +38,7 @@ class Checkpoint:
     iterations: int
     nodes: int = 0
     path: str | None = None
-    """The solved λ of a λ-path, see :func:`sweep.rows.resumed_paths.dump_solves`. The other
+    """The solved λ of a λ-path, see :func:`sweep.rows.path_checkpoint.dump_solves`. The other
     fields then belong to the λ that was being solved."""
 
     @property

@@ -23,7 +23,7 @@ from solver.encodings import ENCODINGS
 from solver.encodings.auto_encoding import AUTO
 from solver.errors import InputError
 from solver.features.number_format import count
-from solver.features.utf8 import check_storable
+from solver.features.unicode_check import check_storable
 from solver.limits import Limits
 from solver.options import Option
 from solver.search_shards import Shard

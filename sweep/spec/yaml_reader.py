@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from solver.errors import InputError, unknown_name
-from solver.features.utf8 import check_storable
+from solver.features.unicode_check import check_storable
 from sweep.spec.hints_as_yaml import in_yaml
 
 _MOST_NODES = 1_000_000

@@ -23,7 +23,7 @@ from sweep.worker.exit_reasons import GUARDED
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import exchange
 from sweep.worker.stop_requests import is_given_up, is_stopped
-from sweep.worker.worker_guards import GUARD, TIME_GUARD
+from sweep.worker.worker_watchdogs import GUARD, TIME_GUARD
 
 SHARE = 0.05
 """The share of a search's time that writing states may take."""
@@ -141,7 +141,7 @@ class Keeper:
         Parameters
         ----------
         solved : callable
-            Gives it, see :func:`sweep.rows.resumed_paths.dump_solves`.
+            Gives it, see :func:`sweep.rows.path_checkpoint.dump_solves`.
         """
         self._solved = solved
 

@@ -19,9 +19,9 @@ from sweep.plan.plan import Node
 from sweep.plan.software_versions import fingerprint
 from sweep.rows.result_rows import Cell, Finished
 from sweep.worker import tasks
-from sweep.worker.batch_iterator import REST
 from sweep.worker.run_settings import Run
 from sweep.worker.stop_requests import is_leaving, is_over
+from sweep.worker.timed_batch import REST
 
 AT = "at"
 """The kind of the event that tells which step a worker begins: its key, or :data:`NOTHING`; None

@@ -12,7 +12,7 @@ from typing import Any
 
 from distributed import Nanny, NannyPlugin, Status
 
-from sweep.worker.worker_guards import MEMORY_EXIT, TIME_EXIT
+from sweep.worker.worker_watchdogs import MEMORY_EXIT, TIME_EXIT
 
 ENDED = "worker-ended"
 """The kind of the event by which a nanny tells how its worker's process ended."""

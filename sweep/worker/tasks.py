@@ -40,17 +40,16 @@ from sweep.datasets.dataset_reference import DatasetRef
 from sweep.plan.plan import Node, NodeInfo
 from sweep.rows import result_rows
 from sweep.rows.metric_columns import held_out_quality
-from sweep.rows.path_columns import path_columns, path_disagreement
-from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
-from sweep.rows.resumed_paths import (
+from sweep.rows.path_checkpoint import (
     ResumedSeries,
     Solved,
     parse_solves,
     recalled_path,
     with_known,
 )
+from sweep.rows.path_columns import path_columns, path_disagreement
+from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
 from sweep.spec.requested_outputs import asked_rashomon, asks_path, asks_proof, own_options
-from sweep.worker.batch_iterator import BatchCells
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper
 from sweep.worker.encode import encode
@@ -58,6 +57,7 @@ from sweep.worker.first_on_machine import first_on_machine
 from sweep.worker.rashomon_sets import find_good_trees
 from sweep.worker.run_settings import Run
 from sweep.worker.stop_requests import is_stopped
+from sweep.worker.timed_batch import BatchCells
 
 Row = dict[str, Any]
 

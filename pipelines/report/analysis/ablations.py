@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipelines.report.data.columnar_tables import firsts, floats, groups
+from pipelines.report.data.group_statistics import firsts, floats, groups
 from pipelines.report.data.results import Results
 from pipelines.report.data.store_reader import decompress
 from pipelines.variant_labels import option_text

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.data.columnar_tables import ExactColumns, Ints, floats, groups, least_of
 from pipelines.report.data.exact_paths import at_breakpoints
 from pipelines.report.data.formatting import is_number
+from pipelines.report.data.group_statistics import ExactColumns, Ints, floats, groups, least_of
 from pipelines.report.data.metrics import REGRESSION
 from solver.solution import Status
 

@@ -15,7 +15,7 @@ import pandas as pd
 from pipelines.report.analysis.final_trees import leaves_of
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.recommendations import Recommendation
-from pipelines.report.data.columnar_tables import floats, lam_ranks
+from pipelines.report.data.group_statistics import floats, lam_ranks
 from pipelines.report.data.results import Results
 from pipelines.report.data.stored_good_trees import USED, StoredSets
 from solver.errors import InputError

@@ -16,9 +16,9 @@ import pandas as pd
 from pipelines.report.analysis.path_points import CELL, Points, make_points
 from pipelines.report.analysis.path_trees import PathTree, found_trees, trees_along
 from pipelines.report.data import metrics
-from pipelines.report.data.columnar_tables import firsts, floats, groups
 from pipelines.report.data.exact_path_cross_validation import FoldLosses, choose, cross_validate
 from pipelines.report.data.exact_paths import ExactPath, at_intervals, read_exact_paths
+from pipelines.report.data.group_statistics import firsts, floats, groups
 from pipelines.report.data.results import Results
 
 MINIMUM, ONE_SE = "minimum", "one standard error"

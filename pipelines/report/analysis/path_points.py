@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.data.columnar_tables import (
+from pipelines.report.data.group_statistics import (
     Groups,
     Ints,
     firsts,

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from pipelines.report.analysis.path_points import Points
 from pipelines.report.data import metrics as quality
-from pipelines.report.data.columnar_tables import Groups, Ints, firsts, groups
 from pipelines.report.data.formatting import is_number
+from pipelines.report.data.group_statistics import Groups, Ints, firsts, groups
 from pipelines.report.data.store_reader import decompress
 from solver.features.node_tests import CategoryTest, NodeTest
 from solver.solution import Status

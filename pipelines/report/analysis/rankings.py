@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
-from pipelines.report.data.columnar_tables import (
+from pipelines.report.data.exact_paths import run_gaps
+from pipelines.report.data.group_statistics import (
     ExactColumns,
     Floats,
     Ints,
@@ -20,7 +21,6 @@ from pipelines.report.data.columnar_tables import (
     groups,
     least_of,
 )
-from pipelines.report.data.exact_paths import run_gaps
 from pipelines.report.data.metrics import COLUMNS, REGRESSION, open_gap
 from pipelines.report.data.results import LABELS, Results
 from pipelines.report.data.store_reader import decompress

@@ -15,7 +15,7 @@ from pipelines.report.analysis.lambda_paths import LambdaPath, complete, least_o
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.rankings import above_least, encoding_facts
 from pipelines.report.data import formatting
-from pipelines.report.data.columnar_tables import lam_ranks
+from pipelines.report.data.group_statistics import lam_ranks
 from pipelines.report.data.metrics import (
     REGRESSION,
     at_least,

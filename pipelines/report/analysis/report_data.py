@@ -14,7 +14,7 @@ from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.analysis.scaling import Scaling
 from pipelines.report.analysis.solvers.anytime import Curve
 from pipelines.report.analysis.solvers.mean_ranks import MeanRanks
-from pipelines.report.analysis.solvers.outcomes import Outcomes
+from pipelines.report.analysis.solvers.solver_comparison import Outcomes
 from pipelines.report.data.results import Results
 from sweep.datasets.dataset_reference import DatasetRef
 

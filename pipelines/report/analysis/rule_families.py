@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.data.columnar_tables import lam_ranks
+from pipelines.report.data.group_statistics import lam_ranks
 from pipelines.report.data.metrics import REGRESSION
 from pipelines.report.data.results import Results
 from pipelines.report.data.store_reader import decompress

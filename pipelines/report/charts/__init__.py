@@ -1,6 +1,6 @@
 """The charts of a report.
 
 Here: matplotlib figures and SVG.
-Not here: computing what they show (``pipelines.report.analysis``), and the files that they are
-written to (``pipelines.report.output_folder``).
+Not here: computing what they show (``pipelines.report.analysis``), and writing them to files
+(``pipelines.report.save_figures``).
 """

@@ -20,7 +20,7 @@ from pipelines.report.charts.style import (
     plain_decades,
 )
 from pipelines.report.data import formatting
-from pipelines.report.data.columnar_tables import Floats
+from pipelines.report.data.group_statistics import Floats
 
 
 def ratio_chart(sets: Sequence[OptionSet], measures: Sequence[tuple[str, str]]) -> Figure | None:

@@ -14,7 +14,7 @@ from pipelines.report.charts.style import (
     new_figure,
     plain_decades,
 )
-from pipelines.report.data.columnar_tables import Floats
+from pipelines.report.data.group_statistics import Floats
 
 _STEPS = 2000
 """The largest number of steps of a profile that are drawn."""

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from pipelines.report.analysis.solvers.anytime import Curve
 from pipelines.report.analysis.solvers.mean_ranks import MeanRanks
-from pipelines.report.analysis.solvers.outcomes import (
+from pipelines.report.analysis.solvers.solver_comparison import (
     Instance,
     Problems,
     solving,

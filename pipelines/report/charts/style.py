@@ -21,7 +21,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from pipelines.report.data.columnar_tables import Floats
+from pipelines.report.data.group_statistics import Floats
 
 # Okabe and Ito's colours, told apart by colour-blind people; the yellow is darkened for lines.
 COLOURS = (

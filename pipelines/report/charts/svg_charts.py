@@ -27,7 +27,7 @@ from pipelines.report.charts.style import (
     log_ticks,
 )
 from pipelines.report.data import metrics
-from pipelines.report.data.columnar_tables import Floats
+from pipelines.report.data.group_statistics import Floats
 
 _WIDTH, _HEIGHT = 310, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 22, 30

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report.data import formatting
-from pipelines.report.data.columnar_tables import Floats, floats
 from pipelines.report.data.exact_path_cross_validation import merge
 from pipelines.report.data.formatting import is_number
+from pipelines.report.data.group_statistics import Floats, floats
 from pipelines.report.data.metrics import open_gap
 from solver.objective.exact_objective import Errors, objective
 from solver.path.envelope import Envelope, Point

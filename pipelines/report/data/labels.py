@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report.data import exact_paths
-from pipelines.report.data.columnar_tables import firsts, groups, labelled, spread
+from pipelines.report.data.group_statistics import firsts, groups, labelled, spread
 from pipelines.variant_labels import telling_options
 from solver.solution import Status
 from sweep.plan.task_keys import BUDGETS, allowed_trees

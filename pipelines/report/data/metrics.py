@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report.data import formatting
-from pipelines.report.data.columnar_tables import Floats, Groups, floats
+from pipelines.report.data.group_statistics import Floats, Groups, floats
 from solver.features.number_format import share, significant
 
 REGRESSION = "regression"

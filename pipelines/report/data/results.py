@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipelines.report.data import exact_paths, metrics
-from pipelines.report.data.columnar_tables import firsts, floats, groups, lam_ranks
+from pipelines.report.data.group_statistics import firsts, floats, groups, lam_ranks
 from pipelines.report.data.labels import at_each_name, label_encodings, label_rows, label_solvers
 from pipelines.report.data.store_reader import read_plan_columns, read_rows
 from solver.catalogue import SOLVERS

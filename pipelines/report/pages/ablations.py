@@ -16,7 +16,7 @@ from pipelines.report.analysis.ablations import (
 )
 from pipelines.report.charts.ablations import MOST_RUNS, ratio_chart, trace_chart
 from pipelines.report.data import formatting
-from pipelines.report.output_folder import Figures
+from pipelines.report.save_figures import Figures
 
 PAGE = "ablations.html"
 MOST_SHOWN = 20

@@ -25,14 +25,14 @@ from pipelines.report.charts.svg_charts import (
     small_chart,
 )
 from pipelines.report.data import formatting
-from pipelines.report.data.columnar_tables import lam_ranks
+from pipelines.report.data.group_statistics import lam_ranks
 from pipelines.report.data.metrics import is_regression
-from pipelines.report.output_folder import Figures
 from pipelines.report.pages.ablations import PAGE, pruned_table
 from pipelines.report.pages.exact_path import exact_section
 from pipelines.report.pages.good_trees import good_tree_sections
 from pipelines.report.pages.rule_families import family_sections
 from pipelines.report.pages.tree_cards import tree_card
+from pipelines.report.save_figures import Figures
 from solver.features.number_format import nouns
 from solver.solution import Status
 

@@ -16,8 +16,8 @@ from pipelines.report.data.metrics import (
     spread_words,
     test_words,
 )
-from pipelines.report.output_folder import Figures
 from pipelines.report.pages.tree_cards import gallery
+from pipelines.report.save_figures import Figures
 
 
 def exact_section(path: LambdaPath, figures: Figures, most: int, drawn: bool) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from pipelines.report.charts.svg_charts import (
     small_chart,
 )
 from pipelines.report.data import formatting
-from pipelines.report.output_folder import Figures
 from pipelines.report.pages.tree_cards import tree_size
+from pipelines.report.save_figures import Figures
 from solver.features.number_format import at_most, nouns
 from solver.trees.export import export_text
 

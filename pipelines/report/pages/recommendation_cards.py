@@ -6,7 +6,6 @@ import json
 import shlex
 from typing import Any
 
-from pipelines.report.analysis.dataset_summary import Confusion, DatasetSummary, summarize_dataset
 from pipelines.report.analysis.final_trees import (
     KNOWN,
     FinalTree,
@@ -15,12 +14,13 @@ from pipelines.report.analysis.final_trees import (
     leaves_of,
     read_known,
 )
+from pipelines.report.analysis.model_card import Confusion, DatasetSummary, summarize_dataset
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data import formatting
-from pipelines.report.output_folder import Figures
 from pipelines.report.pages.tree_cards import tree_card, tree_size
+from pipelines.report.save_figures import Figures
 from solver.solution import Status
 from solver.trees.export import export_text
 

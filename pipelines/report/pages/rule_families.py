@@ -9,7 +9,7 @@ from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.charts.rule_families import family_chart, region_chart
 from pipelines.report.data import formatting
-from pipelines.report.output_folder import Figures
+from pipelines.report.save_figures import Figures
 from solver.features.number_format import in_full
 from solver.trees.tree_view import shorten
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.analysis.solvers.outcomes import Instance, solvers_of, virtual_best
+from pipelines.report.analysis.solvers.solver_comparison import Instance, solvers_of, virtual_best
 from pipelines.report.data import formatting
 from solver.errors import InputError
 

@@ -14,7 +14,7 @@ from pipelines.report.data.metrics import (
     rmse,
     train_words,
 )
-from pipelines.report.output_folder import Figures
+from pipelines.report.save_figures import Figures
 from solver.trees.export import export_text
 from solver.trees.tree import Tree
 

@@ -18,15 +18,16 @@ from pipelines.report.charts.scaling import scaling_chart
 from pipelines.report.charts.solver_comparison import profile_and_anytime_chart, rank_chart
 from pipelines.report.charts.style import solver_colours
 from pipelines.report.data import formatting, metrics
-from pipelines.report.data.columnar_tables import firsts, groups, lam_ranks
+from pipelines.report.data.group_statistics import firsts, groups, lam_ranks
 from pipelines.report.data.metrics import REGRESSION, is_regression
 from pipelines.report.data.results import Results, failure_groups
-from pipelines.report.output_folder import MOST_LINES, Figures
+from pipelines.report.output_folder import MOST_LINES
 from pipelines.report.pages.ablations import PAGE as ABLATIONS
 from pipelines.report.pages.ablations import ablation_sections
 from pipelines.report.pages.dataset_section import dataset_section
 from pipelines.report.pages.recommendation_cards import draw_card, make_cards
 from pipelines.report.pages.single_file import embed_files
+from pipelines.report.save_figures import Figures
 
 INDEX = "index.html"
 

@@ -13,7 +13,7 @@ from solver.branches.kernels.state import SMALL, Params, Space
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper, kernel
 from solver.kernels.packed_rows import Table
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.objective.exact_objective import INFINITE
 
 

@@ -11,7 +11,7 @@ from solver.branches.kernels import stack_frame
 from solver.kernels.constants import Ints, Words
 from solver.kernels.hash_tables import slots_for
 from solver.kernels.packed_rows import Table
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.kernels.simd import LANES
 
 

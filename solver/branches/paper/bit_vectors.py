@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Words
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.problem.problem import Problem
 
 

@@ -12,7 +12,7 @@ from solver.engine.growable_arrays import grown_length, resize_arrays
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import Ints
 from solver.kernels.hash_tables import slots_for
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 
 NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS, EXPANSIONS, EVALUATIONS = range(7)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints, Words
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.quantbnb.classification.simd import BLOCK, GROUP
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from solver.quantbnb.paper import box_bounds
 from solver.quantbnb.paper.box_narrowing import least_after, narrowed, pruned
-from solver.quantbnb.paper.shallow import Found, Report, ShallowSearch, Work, unheard
+from solver.quantbnb.paper.depth_one_and_two import Found, Report, ShallowSearch, Work, unheard
 from solver.quantbnb.paper.state import Boxes, Costs, Ints, all_boxes, joined, spaced
 
 

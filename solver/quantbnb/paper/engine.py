@@ -15,7 +15,7 @@ from solver.kernels.jit import ensure_compiled
 from solver.objective.exact_objective import CostScale, SquaredCostScale
 from solver.quantbnb.paper import box_bounds
 from solver.quantbnb.paper.any_depth import PaperSearch
-from solver.quantbnb.paper.shallow import Found
+from solver.quantbnb.paper.depth_one_and_two import Found
 from solver.quantbnb.paper.state import (
     BOUNDS,
     BOXES,

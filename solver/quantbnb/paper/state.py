@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 
 Ints = NDArray[np.int32]
 Costs = NDArray[np.float64]

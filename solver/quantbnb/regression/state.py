@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Floats, Ints
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.quantbnb.regression.simd import LANES
 
 INFINITE_COST = 1e300

@@ -13,7 +13,7 @@ import numpy as np
 
 from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO, Floats, Ints, Words
 from solver.kernels.jit import helper, kernel
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.rashomon.kernels.expand_graph import EXPANDED_NODES, Graph
 from solver.rashomon.kernels.state import Space
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from solver.kernels.constants import FULL, PROVEN, Ints
 from solver.kernels.jit import helper, kernel, popcount
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.rashomon.kernels.candidate_splits import (
     cheapest_open,
     cost_of_split,

@@ -14,7 +14,7 @@ import numpy as np
 from solver.kernels.constants import Ints, Words
 from solver.kernels.hash_tables import slots_for
 from solver.kernels.packed_rows import packed
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from solver.problem.problem import Problem
 
 NO_LIMIT = -1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import treesweep
-from pipelines.cli.exit_codes import ExitCode
+from pipelines.cli.command_group import ExitCode
 from tests.helpers.commands import SCRIPT, refused
 
 SPEC = """\

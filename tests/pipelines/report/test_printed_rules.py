@@ -10,9 +10,10 @@ import pytest
 from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.analysis.path_trees import splits_of
 from pipelines.report.data.results import label_results
-from pipelines.report.output_folder import Figures, ReportFolder
-from pipelines.report.pages.csv_tables import tree_table
+from pipelines.report.output_folder import ReportFolder
+from pipelines.report.pages.exported_tables import tree_table
 from pipelines.report.pages.tree_cards import tree_card
+from pipelines.report.save_figures import Figures
 from solver import Tree
 from tests.helpers import printed_trees
 from tests.helpers.report_rows import as_frame, run_row

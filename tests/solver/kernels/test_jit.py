@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from solver.kernels.jit import ensure_compiled, helper, kernel, popcount
-from solver.kernels.records import by_reference
+from solver.kernels.pass_by_reference import by_reference
 from tests.helpers import KERNELS_ONLY, environment
 
 

@@ -12,7 +12,7 @@ from sweep.plan.plan import Plan, Task, make_plan
 from sweep.spec.spec import parse_spec
 from sweep.worker.dask_steps import AT, NOTHING
 from sweep.worker.exit_reasons import ENDED, GUARDED
-from sweep.worker.worker_guards import TIME_EXIT
+from sweep.worker.worker_watchdogs import TIME_EXIT
 
 REMOVED = {"action": "remove-worker", "expected": False}
 

@@ -13,8 +13,8 @@ import solver
 from solver.path.path import Path as LambdaPath
 from sweep.plan.plan import make_plan
 from sweep.rows.largest_path_gap import checkpoint_gap, row_gap
+from sweep.rows.path_checkpoint import Solved, dump_solves
 from sweep.rows.result_rows import Checkpoint
-from sweep.rows.resumed_paths import Solved, dump_solves
 from sweep.spec.spec import parse_spec
 from sweep.store import store as stores
 from sweep.store.plan_file import survey

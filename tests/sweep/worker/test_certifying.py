@@ -17,8 +17,8 @@ from solver.errors import InputError
 from solver.solution import Solution
 from sweep.plan.plan import make_plan
 from sweep.rows import schema
+from sweep.rows.path_checkpoint import parse_solves
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_of
-from sweep.rows.resumed_paths import parse_solves
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec
 from sweep.state_transfer.worker_side import WorkerFiles

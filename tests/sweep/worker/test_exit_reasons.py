@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sweep.worker.exit_reasons import End, told_ends
-from sweep.worker.worker_guards import MEMORY_EXIT, TIME_EXIT
+from sweep.worker.worker_watchdogs import MEMORY_EXIT, TIME_EXIT
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pipelines.report.analysis.solvers.outcomes import Instance, Problems, solvers_of
-from pipelines.report.data.columnar_tables import Floats, firsts, groups
+from pipelines.report.analysis.solvers.solver_comparison import Instance, Problems, solvers_of
+from pipelines.report.data.group_statistics import Floats, firsts, groups
 from pipelines.report.data.store_reader import decompress
 from solver.trees.tree import Tree
 
@@ -41,7 +41,7 @@ def anytime_curves(problems: Problems, traces: Traces, leaves: Mapping[str, floa
     Parameters
     ----------
     problems : mapping
-        From :func:`pipelines.report.analysis.solvers.outcomes.compare_outcomes`.
+        From :func:`pipelines.report.analysis.solvers.solver_comparison.compare_outcomes`.
     traces : mapping
     leaves : mapping of str to float
         By the key of a run: the objective of the tree without a split.

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import chdtrc
 
-from pipelines.report.analysis.solvers.outcomes import (
+from pipelines.report.analysis.solvers.solver_comparison import (
     Instance,
     Problems,
     charged,
@@ -19,7 +19,7 @@ from pipelines.report.analysis.solvers.outcomes import (
     solvers_of,
     solving,
 )
-from pipelines.report.data.columnar_tables import Floats
+from pipelines.report.data.group_statistics import Floats
 
 FEWEST_DATASETS = 5
 """Fewer datasets are no sample."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from pipelines.report.analysis.dataset_summary import DatasetSummary, summarize_dataset
 from pipelines.report.analysis.final_trees import FinalTree, FinalTrees, fold_rows
+from pipelines.report.analysis.model_card import DatasetSummary, summarize_dataset
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather
 from solver.solution import Status

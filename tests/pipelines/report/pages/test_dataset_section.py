@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 from pipelines.report.data.results import load_results
-from pipelines.report.output_folder import Figures, ReportFolder
-from pipelines.report.pages.csv_tables import run_tables
+from pipelines.report.output_folder import ReportFolder
 from pipelines.report.pages.exact_path import exact_section
+from pipelines.report.pages.exported_tables import run_tables
+from pipelines.report.save_figures import Figures
 from pipelines.report.write import gather, write_report
 from sweep.spec.spec import parse_spec
 from tests.helpers import without_dask

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from pipelines.report.analysis import final_trees
-from pipelines.report.analysis.dataset_summary import judge
 from pipelines.report.analysis.final_trees import (
     FinalTree,
     FinalTrees,
@@ -23,6 +22,7 @@ from pipelines.report.analysis.final_trees import (
     leaves_of,
     load_table_of,
 )
+from pipelines.report.analysis.model_card import judge
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data.store_reader import decompress
 from pipelines.report.output_folder import ReportFolder

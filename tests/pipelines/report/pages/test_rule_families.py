@@ -23,7 +23,7 @@ from pipelines.report.charts.rule_families import (
 )
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import label_results
-from pipelines.report.output_folder import to_svg
+from pipelines.report.save_figures import to_svg
 from pipelines.report.write import gather, write_report_data
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from pipelines.report.output_folder import Figures, ReportFolder
+from pipelines.report.output_folder import ReportFolder
 from pipelines.report.pages.single_file import embed_files
+from pipelines.report.save_figures import Figures
 from solver.trees.tree import Node, Tree
 
 LEAF = Tree((Node((2, 1), 0),), {}, ("n", "y"))

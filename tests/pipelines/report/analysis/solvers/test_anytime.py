@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pipelines.report.analysis.solvers.anytime import MOST_POINTS, anytime_curves, without_split
-from pipelines.report.analysis.solvers.outcomes import Instance
+from pipelines.report.analysis.solvers.solver_comparison import Instance
 from pipelines.report.data.results import label_results
 from tests.helpers.report_rows import as_frame, run_row, table
 

@@ -16,7 +16,7 @@ from pipelines.report.analysis.solvers.mean_ranks import (
     MeanRanks,
     mean_ranks,
 )
-from pipelines.report.analysis.solvers.outcomes import Instance
+from pipelines.report.analysis.solvers.solver_comparison import Instance
 
 
 def instance(dataset: str, solver: str, seconds: float, excess: float, accuracy: float) -> Instance:

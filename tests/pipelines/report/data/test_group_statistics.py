@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.report.analysis import contradictions
-from pipelines.report.data.columnar_tables import (
+from pipelines.report.data.group_statistics import (
     ExactColumns,
     Groups,
     differences,

@@ -37,13 +37,13 @@ from sweep.rows.shard_rows import of_shard
 from sweep.state_transfer.driver_side import Transfer, Transfers
 from sweep.store.store import Store
 from sweep.worker import dask_steps
-from sweep.worker.batch_iterator import REST
 from sweep.worker.checkpointing import WANTED
 from sweep.worker.exit_reasons import MEMORY_TOPIC, TellExits
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import LISTENS, PROVEN, deliver
 from sweep.worker.stop_requests import give_up, request_stop, take_over
 from sweep.worker.tasks import warm_up_aside
+from sweep.worker.timed_batch import REST
 
 Row = dict[str, Any]
 

@@ -9,13 +9,13 @@ import time
 
 import pytest
 
-from sweep.worker import worker_guards
-from sweep.worker.worker_guards import MEMORY_EXIT, SLACK, TIME_EXIT, MemoryGuard, TimeGuard
+from sweep.worker import worker_watchdogs
+from sweep.worker.worker_watchdogs import MEMORY_EXIT, SLACK, TIME_EXIT, MemoryGuard, TimeGuard
 from tests.helpers import environment
 
 GUARDED = """
 import sys, time
-from sweep.worker.worker_guards import TIME_GUARD
+from sweep.worker.worker_watchdogs import TIME_GUARD
 limit, grace, naps, length = map(float, sys.argv[1:])
 limit = None if limit < 0 else limit
 for _ in range(int(naps)):
@@ -80,8 +80,8 @@ def test_the_memory_guard_reports_and_ends_the_process(monkeypatch: pytest.Monke
     ended: list[int] = []
     told: list[int] = []
     eater = Eater()
-    monkeypatch.setattr(worker_guards.os, "_exit", ended.append)
-    monkeypatch.setattr(worker_guards.psutil, "Process", lambda: eater)
+    monkeypatch.setattr(worker_watchdogs.os, "_exit", ended.append)
+    monkeypatch.setattr(worker_watchdogs.psutil, "Process", lambda: eater)
     guard = MemoryGuard()
     with guard.limit(None, told.append):
         eater.rss += 2**40

@@ -15,8 +15,8 @@ import psutil
 import pytest
 from distributed import LocalCluster
 
-from pipelines.background import remote_driver
-from pipelines.background.remote_driver import Launched, await_launched
+from pipelines.background import driver_on_worker
+from pipelines.background.driver_on_worker import Launched, await_launched
 from sweep.clusters.tls import make_certificates
 from sweep.store.read_results import read_results
 from tests.helpers import wait_until
@@ -130,12 +130,12 @@ def test_a_refused_driver_leaves_nothing_behind(tmp_path: Path, near: LocalClust
     with near.get_client() as client:
         client.wait_for_workers(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(remote_driver, "refusal_here", lambda *more: "no such folder")
+        patch.setattr(driver_on_worker, "refusal_here", lambda *more: "no such folder")
         assert "cannot start the driver: no such folder" in refused(*words)
     assert not (tmp_path / "new").exists()
     (tmp_path / "new" / "out").mkdir(parents=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(remote_driver, "refusal_here", lambda *more: "no such folder")
+        patch.setattr(driver_on_worker, "refusal_here", lambda *more: "no such folder")
         refused(*words)
     assert not list((tmp_path / "new" / "out").iterdir())
 

@@ -1,4 +1,4 @@
-"""Tests of sweep/rows/resumed_paths.py."""
+"""Tests of sweep/rows/path_checkpoint.py."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from solver.branches import Branches
 from solver.monitor import Monitor
 from solver.path.path_search import find_path
 from solver.solution import Solution, Status
-from sweep.rows.path_columns import path_columns
-from sweep.rows.resumed_paths import (
+from sweep.rows.path_checkpoint import (
     ResumedSeries,
     Solved,
     dump_solves,
@@ -24,6 +23,7 @@ from sweep.rows.resumed_paths import (
     solves_of,
     with_known,
 )
+from sweep.rows.path_columns import path_columns
 
 LAM = Fraction(1, 200)
 

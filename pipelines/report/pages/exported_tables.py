@@ -14,8 +14,8 @@ from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.solvers.mean_ranks import MeanRanks
-from pipelines.report.analysis.solvers.outcomes import Problems
-from pipelines.report.data.columnar_tables import as_texts
+from pipelines.report.analysis.solvers.solver_comparison import Problems
+from pipelines.report.data.group_statistics import as_texts
 from pipelines.report.data.metrics import COLUMNS
 from pipelines.report.data.results import LABELS, Results
 from solver.trees.export import export_text

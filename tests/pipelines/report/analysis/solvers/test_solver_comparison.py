@@ -13,7 +13,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pipelines.report.analysis.solvers.outcomes import SHIFT, compare_outcomes, shifted_mean
+from pipelines.report.analysis.solvers.solver_comparison import (
+    SHIFT,
+    compare_outcomes,
+    shifted_mean,
+)
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather, write_report_data
 from solver.trees.tree import Node, Tree

@@ -11,7 +11,7 @@ import pytest
 from solver import Limits, Problem, solve
 from solver.features.node_tests import ThresholdTest
 from solver.monitor import Monitor, Snapshot
-from solver.quantbnb.thresholds_to_ordinal import Columns
+from solver.quantbnb.merge_threshold_features import Columns
 from solver.verify.scorer import score
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from sweep.worker.batch_iterator import BatchCells
+from sweep.worker.timed_batch import BatchCells
 
 
 def cells(number: int) -> list[Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipelines.report.analysis.dataset_summary import train_command
+from pipelines.report.analysis.model_card import train_command
 from sweep.datasets import parse_reference
 from tests.helpers.commands import run
 from tests.helpers.report_rows import run_row

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines.cli import treesweep
-from pipelines.cli.exit_codes import App, ExitCode
+from pipelines.cli.command_group import App, ExitCode
 from solver.errors import InputError, UnsupportedError
 
 SCRIPT = Path(sys.executable).with_name("treesweep")

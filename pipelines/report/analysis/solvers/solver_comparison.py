@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import bdtr  # scipy.stats takes half a second to import
 
 from pipelines.report.analysis.rankings import units_of
-from pipelines.report.data.columnar_tables import groups, labelled
 from pipelines.report.data.exact_paths import at_breakpoints
 from pipelines.report.data.formatting import is_number
+from pipelines.report.data.group_statistics import groups, labelled
 from pipelines.report.data.labels import BASE
 from pipelines.report.data.metrics import REGRESSION
 from pipelines.report.data.store_reader import decompress

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweep.graph.submission_window import Window
+from sweep.graph.submit_and_collect import Window
 
 
 def a_window(tasks: list[str], is_stopping: bool = False) -> Any:
