@@ -61,9 +61,8 @@ def test_folds_learn_from_each_other_and_datasets_do_not(nodes: list[Node]) -> N
 
 
 @given(st.lists(st.floats(1e-5, 5.0), min_size=1, max_size=40))
-def test_sizes_stay_within_bounds(tasks: list[float]) -> None:
-    (node,) = make_plan(parse_spec(SPEC.replace(", monks-2", "").split("validation")[0])).nodes
-    sizes = Batching(0.5)
+def test_sizes_stay_within_bounds(nodes: list[Node], tasks: list[float]) -> None:
+    node, sizes = nodes[0], Batching(0.5)
     for task in tasks:
         before = sizes.size(node)
         run(sizes, node, task)
