@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
@@ -48,6 +49,9 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
 
 _typeof: Callable[[Any], Any] = numba.typeof
 
+_COMPILING = threading.RLock()
+"""One thread compiles; another one that needs the same kernel waits until it is there."""
+
 
 def ensure_compiled(function: Any, *arguments: Any) -> float:
     """Compile a kernel once for the types of these arguments; return the seconds spent.
@@ -55,12 +59,13 @@ def ensure_compiled(function: Any, *arguments: Any) -> float:
     They are 0.0 if it was compiled in this process before. Afterwards the kernel refuses other
     types: a wrong dtype is an error and not a silent second compilation.
     """
-    if not function._can_compile:
-        return 0.0
-    began = time.perf_counter()
-    function.compile(tuple(_typeof(argument) for argument in arguments))
-    function.disable_compile()
-    return time.perf_counter() - began
+    with _COMPILING:
+        if not function._can_compile:
+            return 0.0
+        began = time.perf_counter()
+        function.compile(tuple(_typeof(argument) for argument in arguments))
+        function.disable_compile()
+        return time.perf_counter() - began
 
 
 def _bit_intrinsic(emit: Callable[[Any, Any], Any]) -> Any:

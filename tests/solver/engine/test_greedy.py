@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from solver.engine import greedy
 from solver.engine.greedy import greedy_tree
 from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
@@ -47,3 +48,11 @@ def test_first_tree_keeps_the_limits_and_pays(seed, limits):
 
 def test_out_of_time_gives_a_leaf():
     assert first_tree(make_problem(0), Fraction(1, 100), Limits(), late=True).splits == 0
+
+
+def test_no_other_thread_takes_the_kernel_for_compiled_before_it_is(monkeypatch):
+    seen = []
+    monkeypatch.setattr(greedy, "_compiled", False)
+    monkeypatch.setattr(greedy, "ensure_compiled", lambda *_: seen.append(greedy._compiled) or 0.0)
+    greedy.compile_greedy()
+    assert (seen, greedy._compiled) == ([False], True)

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,22 @@ def doubled(words):
 def test_popcount_counts_the_ones_of_64_bits():
     words = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
     assert doubled(words) == 2 * (0 + 1 + 1 + 64)
+
+
+def test_threads_that_need_a_kernel_at_once_wait_for_it():
+    @kernel
+    def tripled(words):
+        return 3 * ones(words)
+
+    words, together = np.ones(2, dtype=np.uint64), threading.Barrier(4)
+
+    def use(_):
+        together.wait()
+        seconds = ensure_compiled(tripled, words)
+        return tripled(words), seconds > 0
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(use, range(4))) == [(6, False)] * 3 + [(6, True)]
 
 
 def test_a_compiled_kernel_refuses_other_types():
