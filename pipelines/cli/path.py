@@ -176,7 +176,8 @@ def _proof(found: LamPath, within: str) -> str:
     if found.status is Status.HEURISTIC:
         return f"{found.status}: nothing is proven"
     if found.status is Status.OPTIMAL:
-        better = f"optimal: no tree{within} has a smaller objective at any λ"
+        least = at_least(found.lam_min, 6)
+        better = f"optimal: no tree{within} has a smaller objective at any λ from {least} up"
         if found.tolerance:
             return f"{better}, up to {rounding_of(found.steps[-1].tree)}"
         return f"{better} (gap 0)"
