@@ -8,8 +8,8 @@ from fractions import Fraction
 from html import escape
 
 from solver.features.number_format import at_least, count, ends_within, share, significant
+from solver.notebook_display import to_html
 from solver.path.path import Path, Step
-from solver.rich_display import to_html
 from solver.solution import Solution, Status
 from solver.trees.export import export_svg
 from solver.trees.tree import Tree

@@ -8,8 +8,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from solver.notebook_display import RichDisplay
 from solver.objective.exact_objective import Errors
-from solver.rich_display import RichDisplay
 from solver.trees.tree import Tree
 
 BELOW_ONE = math.nextafter(1, 0)

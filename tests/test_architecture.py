@@ -16,7 +16,7 @@ from tests.helpers import ROOT, documentation_pages
 FLOORS = ("solver", "sweep", "pipelines")
 
 LAYERS = (
-    "solver.errors solver.rich_display",
+    "solver.errors solver.notebook_display",
     "solver.features",
     "solver.objective",
     "solver.limits",

@@ -31,11 +31,11 @@ from solver.features.columns import ColumnSpec
 from solver.features.number_format import at_least, count
 from solver.features.to_pandas import as_frame
 from solver.limits import Limits
+from solver.notebook_display import to_html
 from solver.objective.exact_objective import as_lambda
 from solver.objective.integer_weights import WholeWeights, whole_weights
 from solver.path.path import Path
 from solver.problem.problem import Problem
-from solver.rich_display import to_html
 from solver.solution import Status
 from solver.solve_problem import regularization_path, solve
 from solver.trees.tree import TaskType

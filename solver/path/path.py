@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from solver.notebook_display import RichDisplay
 from solver.objective.exact_objective import Errors, as_lambda, objective
 from solver.path.envelope import Envelope, Point
-from solver.rich_display import RichDisplay
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 

@@ -20,7 +20,7 @@ from solver.features.node_tests import CategoryTest, NodeTest, parse_test
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.to_pandas import as_frame
 from solver.features.unicode_check import check_storable
-from solver.rich_display import RichDisplay
+from solver.notebook_display import RichDisplay
 
 TaskType: TypeAlias = Literal["classification", "regression"]
 

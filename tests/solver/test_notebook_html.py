@@ -13,7 +13,7 @@ import pytest
 from sklearn import config_context
 
 import treesweep
-from solver.rich_display import to_html
+from solver.notebook_display import to_html
 from treesweep import Limits, Problem, regularization_path, solve
 
 EVIL = "<script>alert('1')</script> & \"x\""

@@ -14,7 +14,7 @@ from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.rankings import encoding_facts
 from pipelines.report.analysis.report_data import MOST_POINTS, ReportData
 from pipelines.report.charts.ablations import trace_chart
-from pipelines.report.charts.dataset_overview import coinciding, overview_panels
+from pipelines.report.charts.encoding_and_solver_panels import coinciding, overview_panels
 from pipelines.report.charts.lambda_paths import exact_chart
 from pipelines.report.charts.style import encoding_dashes, solver_colours
 from pipelines.report.charts.svg_charts import (

@@ -18,7 +18,7 @@ from pipelines.report.analysis.path_trees import signature
 from pipelines.report.analysis.rankings import add_excess, rank
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.scaling import find_scalings
-from pipelines.report.charts.dataset_overview import overview_panels
+from pipelines.report.charts.encoding_and_solver_panels import overview_panels
 from pipelines.report.charts.svg_charts import path_panels, small_chart
 from pipelines.report.data.exact_paths import at_breakpoints, read_exact_paths
 from pipelines.report.data.metrics import test_words as words_of_test

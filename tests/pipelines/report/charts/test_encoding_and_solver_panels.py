@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.report.analysis.lambda_paths import LambdaPath, make_paths
-from pipelines.report.charts.dataset_overview import coinciding, overview_panels
+from pipelines.report.charts.encoding_and_solver_panels import coinciding, overview_panels
 from pipelines.report.charts.svg_charts import Line, Panel, path_panels, small_chart
 from pipelines.report.data.results import label_results
 from tests.helpers.report_rows import as_frame, as_plan, sweep_rows
