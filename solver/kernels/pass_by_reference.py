@@ -29,6 +29,8 @@ class Record(types.Type):
 
     Attributes
     ----------
+    record : str
+        Name of the named tuple.
     fields : dict
         numba type of every field.
     at : dict
@@ -38,6 +40,7 @@ class Record(types.Type):
     """
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
+        self.record = name
         self.fields = fields
         self.at: dict[str, int] = {}
         self.words = 0
