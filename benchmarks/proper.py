@@ -1,6 +1,7 @@
 """Proper decision trees: seconds to the proof for each family of rules, and what a memo is worth.
 
 Usage: python benchmarks/proper.py [--cases asked more memo paper] [--seconds 300] [--noise 0.5]
+       python benchmarks/proper.py --cases regression --data DATA
 
 Points are drawn from a normal distribution, three decimals; the class is whether the first and the
 last coordinate have the same sign, and a share of the labels (``--noise``) is wrong; 0.5 is labels
@@ -10,12 +11,16 @@ fewest splits of the fewest errors are looked for.
 ``asked`` are the sizes that the solver was built for, "asked s" the seconds it was given; ``more``
 are ten times as many points; ``memo`` remembers regions and counts how often that helps (section
 4.7.2 of the paper); ``paper`` is the published algorithm beside the search, on the same points.
+``regression`` fits the training rows of DATA/continuous/regress/<set>.parquet, or the first rows
+and columns of them: with ``quantbnb`` beside it where a limit on depth makes the trees the same,
+and the published algorithm where there are few rows. Its seconds are the processor's.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,11 +30,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmark
 import numpy as np
 import pandas as pd
 
-from benchmarks.regression import head, show
+from benchmarks.regression import head, read, show
 from solver.catalogue import get_solver
 from solver.limits import Limits
 from solver.problem.problem import Problem
-from solver.solution import Solution
+from solver.solution import Solution, Status
 from solver.solve_problem import solve
 
 
@@ -41,6 +46,18 @@ class Case(NamedTuple):
     features: int
     splits: int
     asked: float | None = None
+
+
+class Squares(NamedTuple):
+    """A regression: the first rows and features of a set, or all of them."""
+
+    name: str
+    rules: str
+    splits: int
+    depth: int | None = None
+    rows: int | None = None
+    features: int | None = None
+    paper: bool = False
 
 
 ASKED = (
@@ -62,6 +79,19 @@ MEMO = (
     Case("polynomial", 14, 2, 3),
 )
 PAPER = (Case("axis", 20, 2, 2), Case("hyperplane", 10, 2, 2), Case("axis", 10, 2, 3))
+SQUARES = (
+    Squares("concrete", "axis", 2),
+    Squares("concrete", "axis", 3, depth=2),
+    Squares("concrete", "axis", 3),
+    Squares("qsar", "axis", 2),
+    Squares("qsar", "axis", 3, depth=2),
+    Squares("qsar", "axis", 3),
+    Squares("carbon", "axis", 3, depth=2),
+    Squares("qsar", "hyperplane", 1, rows=100, features=2),
+    Squares("qsar", "hyperplane", 2, rows=100, features=2),
+    Squares("qsar", "axis", 2, rows=20, features=2, paper=True),
+    Squares("qsar", "hyperplane", 2, rows=9, features=2, paper=True),
+)
 COLUMNS = (
     "rules", "rows", "features", "splits", "noise", "different rules", "evaluated", "CART",
     "errors", "seconds", "status", "asked s",
@@ -70,6 +100,12 @@ HITS = ("rules", "rows", "splits", "noise", "lookups", "hits", "share", "seconds
 PAIRS = (
     "rules", "rows", "splits", "noise", "errors", "combinations", "evaluated", "paper s",
     "search s", "ratio",
+)  # fmt: skip
+
+
+FITS = (
+    "set", "rows", "features", "outputs", "rules", "splits", "depth", "CART", "squared error",
+    "evaluated", "seconds", "status", "quantbnb s", "paper s",
 )  # fmt: skip
 
 
@@ -141,6 +177,54 @@ def paper(noises: list[float], seconds: float) -> None:
         show(PAIRS, {**_size(case, noise), **row})
 
 
+def regression(data: Path, seconds: float) -> None:
+    """Optimal regression trees, and the same optimum by other means."""
+    get_solver("quantbnb").warm_up()
+    head(FITS)
+    for case in SQUARES:
+        x, y = read(data, case.name)
+        x, y = x[: case.rows, : case.features], y[: case.rows]
+        frame = pd.DataFrame(x, columns=[f"x{i}" for i in range(x.shape[1])])
+        names = [f"y{i}" for i in range(y.shape[1])]
+        table = frame.join(pd.DataFrame(y, columns=names))
+        problem = Problem.from_table(table, names, "continuous", task="regression")
+        limits = Limits(seconds=seconds, splits=case.splits, depth=case.depth)
+        greedy = solve(problem, 0, "cart", limits)
+        found, own = _clocked(problem, "proper", limits, rules=case.rules)
+        row = {
+            **case._asdict(),
+            "set": case.name,
+            "rows": len(x),
+            "features": x.shape[1],
+            "outputs": y.shape[1],
+            "depth": "" if case.depth is None else case.depth,
+            "CART": f"{float(greedy.errors):.6f}",
+            "squared error": float(found.errors),
+            "evaluated": found.nodes,
+            "seconds": own,
+            "status": found.status.value,
+        }
+        others = []
+        if case.depth is not None:
+            others.append(("quantbnb", Limits(seconds=seconds, depth=case.depth), {}))
+        if case.paper:
+            others.append(("proper", limits, {"rules": case.rules, "mode": "paper"}))
+        for name, same, options in others:
+            other, took = _clocked(problem, name, same, **options)
+            off = abs(other.objective - found.objective)
+            if other.status is found.status is Status.OPTIMAL and off > problem.tolerance:
+                sys.exit(f"{float(other.errors)} by {name} {options}: {case}")
+            row[f"{options.get('mode', name)} s"] = f"{took:.4f}"
+        show(FITS, row)
+
+
+def _clocked(problem: Problem, name: str, limits: Limits, **options: Any) -> tuple[Solution, float]:
+    """A solution, and the processor's seconds."""
+    began = time.process_time()
+    found = solve(problem, 0, name, limits, **options)
+    return found, time.process_time() - began
+
+
 def _each(cases: tuple[Case, ...], noises: list[float]) -> Iterator[tuple[Case, float, Problem]]:
     for case in cases:
         for noise in noises:
@@ -154,15 +238,20 @@ def _size(case: Case, noise: float) -> dict[str, Any]:
 def main() -> None:
     """Print Markdown tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    names = ("asked", "more", "memo", "paper")
-    parser.add_argument("--cases", nargs="+", choices=names, default=list(names))
+    names = ("asked", "more", "memo", "paper", "regression")
+    parser.add_argument("--cases", nargs="+", choices=names, default=list(names[:4]))
+    parser.add_argument("--data", type=Path, help="folder of the sets, for the case regression")
     parser.add_argument("--noise", type=float, nargs="+", default=[0.15, 0.5])
     parser.add_argument("--seconds", type=float, default=60.0, help="limit where none is asked")
     given = parser.parse_args()
+    if "regression" in given.cases and given.data is None:
+        parser.error("the case regression needs --data")
     get_solver("proper").warm_up()
     for name in given.cases:
         print(f"\n### {name}\n")
-        if name in ("asked", "more"):
+        if name == "regression":
+            regression(given.data, given.seconds)
+        elif name in ("asked", "more"):
             timed(ASKED if name == "asked" else MORE, given.noise, given.seconds)
         else:
             (memo if name == "memo" else paper)(given.noise, given.seconds)

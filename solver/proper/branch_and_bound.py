@@ -5,8 +5,7 @@ inside. A rule of a region is any dichotomy of its points, so both sides are pro
 kind with fewer points and fewer splits.
 
 Two bounds save most of the work. The least cost of a rule is compared with the best tree so far.
-And the known cost of a rule bounds other rules: replacing a rule by another one costs at most the
-weight of the rows that they send to different sides.
+And the known cost of a rule bounds other rules, see :mod:`solver.proper.rule_bounds`.
 
 With a smallest leaf size, that replacement may leave leaves that are too small. Then a rule is
 evaluated with leaves of any size first, which bounds it and its neighbours, and again with the
@@ -18,9 +17,22 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import PROVEN, RUNNING, Ints, Words
-from solver.kernels.jit import helper, kernel, popcount
+from solver.kernels.jit import helper, kernel
 from solver.objective.exact_objective import INFINITE
 from solver.proper.mask_sets import hash_of, insert
+from solver.proper.rule_bounds import (
+    begin_sides,
+    bound_by,
+    bound_others,
+    count_next_of,
+    count_rows_of,
+    leaf_loss,
+    most_splits,
+    moving_weight,
+    stump_loss,
+    sweep,
+    weight_in,
+)
 from solver.proper.state import (
     ALLOWED,
     ANSWER,
@@ -40,33 +52,26 @@ from solver.proper.state import (
     SIZE,
     SPLITS,
     WEIGHT,
+    AnyRows,
     Levels,
     Memo,
     Params,
-    Rows,
     Scratch,
 )
-from solver.proper.stumps import count_rows, leaf_errors, stump_errors, sweep_stumps, total_weight
 
 EVALUATED, LOOKUPS, HITS, REGIONS, ROOTS = range(5)
 
 
 @helper
-def _most_splits(splits: int, depth: int) -> int:
-    """How many of the given splits a tree of a depth has room for."""
-    return min(splits, (1 << depth) - 1) if depth < 30 else splits
-
-
-@helper
-def enter(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+def enter(params: Params, rows: AnyRows, levels: Levels, scratch: Scratch, at: int) -> None:
     """Find the different dichotomies of a region among those of the region above it.
 
     ``levels.region[at]`` and the limits in its frame are given. A dichotomy with a side that is too
     small here is so in all parts of the region (4.8.1).
     """
     region = levels.region[at]
-    count_rows(rows, region, scratch.whole)
-    weight = total_weight(rows, scratch.whole)
+    count_rows_of(rows, region, scratch.whole)
+    weight = weight_in(rows, scratch.whole)
     least = 1 if levels.frame[at, RELAXED] else params.min_leaf
     slots, mask = scratch.slots, scratch.mask
     top = len(slots) - 1
@@ -99,8 +104,8 @@ def enter(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int)
         if known:
             continue
         inside = levels.inside[at, number]
-        count_rows(rows, mask, inside)
-        part = total_weight(rows, inside)
+        count_next_of(rows, levels, at, number, mask)
+        part = weight_in(rows, inside)
         if part < least or weight - part < least:
             continue
         slots[slot] = number
@@ -113,21 +118,22 @@ def enter(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int)
 
 @helper
 def begin(
-    params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int, number: int, first: int,
-    end: int,
+    params: Params, rows: AnyRows, levels: Levels, scratch: Scratch, at: int, number: int,
+    first: int, end: int,
 ) -> None:  # fmt: skip
     """Set the frame of a region with N dichotomies, of which a range may be at the root."""
     frame = levels.frame[at]
-    count_rows(rows, levels.region[at], scratch.whole)
+    count_rows_of(rows, levels.region[at], scratch.whole)
     frame[RULES] = number
     frame[LEFT] = end - first
-    frame[WEIGHT] = total_weight(rows, scratch.whole)
-    frame[COST] = params.error * leaf_errors(rows, scratch.whole)
+    frame[WEIGHT] = moving_weight(rows, scratch.whole)
+    frame[COST] = params.error * leaf_loss(rows, scratch.whole)
     frame[BEST], frame[SIZE], frame[AT], frame[EXACT] = -1, 0, -1, 0
     frame[FLOOR] = INFINITE
     for i in range(end - first):
         levels.left[at, i] = first + i
         levels.bound[at, first + i] = params.split
+    begin_sides(rows, levels, at, number)
     scratch.progress[REGIONS] += 1
 
 
@@ -138,13 +144,13 @@ def _allowed(frame: Ints) -> int:
 
 
 @helper
-def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> bool:
+def _choose(params: Params, rows: AnyRows, levels: Levels, scratch: Scratch, at: int) -> bool:
     """Drop the rules that cost too much, and take the one with the least bound, at a tie with the
     fewest errors as a stump; False if none is left."""
     frame = levels.frame[at]
     left, bound = levels.left[at], levels.bound[at]
     kept, best, least, fewest = 0, -1, INFINITE, INFINITE
-    count_rows(rows, levels.region[at], scratch.whole)
+    count_rows_of(rows, levels.region[at], scratch.whole)
     for i in range(frame[LEFT]):
         q = left[i]
         if bound[q] > _allowed(frame):
@@ -152,7 +158,7 @@ def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: in
             continue
         left[kept] = q
         if bound[q] <= least:
-            errors = stump_errors(rows, scratch, levels.inside[at, q])
+            errors = stump_loss(rows, scratch, levels.inside[at, q])
             if bound[q] < least or errors < fewest:
                 best, least, fewest = kept, bound[q], errors
         kept += 1
@@ -166,16 +172,16 @@ def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: in
 
 
 @helper
-def _evaluate(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+def _evaluate(params: Params, rows: AnyRows, levels: Levels, scratch: Scratch, at: int) -> None:
     """The costs of the current rule's sides as leaves and as stumps."""
     frame = levels.frame[at]
-    sweep_stumps(params, rows, levels, scratch, at, frame[AT])
+    sweep(params, rows, levels, scratch, at, frame[AT])
     depth = frame[DEPTH] - 1
     frame[ALLOWED] = _allowed(frame)
     frame[LEAST], frame[PHASE] = INFINITE, 0
     for side in range(2):
         part = scratch.above if side == 0 else scratch.below
-        cost, size = params.error * leaf_errors(rows, part), 0
+        cost, size = params.error * leaf_loss(rows, part), 0
         levels.sub_cost[at, side, 0], levels.sub_size[at, side, 0] = cost, 0
         if frame[SPLITS] > 1:
             stump = scratch.stump[2 * side]
@@ -185,6 +191,8 @@ def _evaluate(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: 
                 levels.sub_tree[at, side, 1, 0, 0] = rule
                 levels.sub_tree[at, side, 1, 0, 1] = 0
             levels.sub_cost[at, side, 1], levels.sub_size[at, side, 1] = cost, size
+        for more in range(2, frame[SPLITS]):  # not known yet
+            levels.sub_cost[at, side, more] = 0
 
 
 @helper
@@ -196,7 +204,7 @@ def _copy_tree(source: Ints, size: int, target: Ints, first: int) -> None:
 
 @helper
 def _descend(
-    params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int, side: int,
+    params: Params, rows: AnyRows, levels: Levels, scratch: Scratch, memo: Memo, at: int, side: int,
     splits: int, limit: int,
 ) -> bool:  # fmt: skip
     """Look for the best tree of a side; False if it is known without a search."""
@@ -292,21 +300,8 @@ def _take_share(params: Params, levels: Levels, at: int, above: int, below: int)
 
 
 @helper
-def _bound_near(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
-    """Bound the remaining rules by the cost of the current rule."""
-    frame, bound, inside = levels.frame[at], levels.bound[at], levels.inside[at]
-    chosen, least = frame[AT], frame[NEAR]
-    weight = total_weight(rows, inside[chosen])
-    for i in range(frame[LEFT]):
-        q = levels.left[at, i]
-        moved = weight + total_weight(rows, inside[q]) - 2 * levels.shared[q]
-        moved = min(moved, frame[WEIGHT] - moved)
-        bound[q] = max(bound[q], least - params.error * moved)
-
-
-@helper
 def _share_out(
-    params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int
+    params: Params, rows: AnyRows, levels: Levels, scratch: Scratch, memo: Memo, at: int
 ) -> bool:
     """Continue with the current rule; False if the level below must find a tree first."""
     frame = levels.frame[at]
@@ -314,8 +309,8 @@ def _share_out(
     limit = frame[ALLOWED] + params.surplus
     while frame[PHASE] < 3 * splits:
         share, phase = frame[PHASE] // 3, frame[PHASE] % 3
-        above = _most_splits(share, depth)
-        below = _most_splits(splits - 1 - share, depth)
+        above = most_splits(share, depth)
+        below = most_splits(splits - 1 - share, depth)
         frame[PHASE] += 1
         if phase == 0 and above >= 2:
             rest = levels.sub_cost[at, 1, below] if below < 2 else 0
@@ -333,9 +328,14 @@ def _share_out(
     return True
 
 
-@kernel
-def step(
-    params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, top: Ints, steps: int
+def _step(
+    params: Params,
+    rows: AnyRows,
+    levels: Levels,
+    scratch: Scratch,
+    memo: Memo,
+    top: Ints,
+    steps: int,
 ) -> int:
     """Evaluate some rules; return PROVEN or RUNNING. ``top`` holds the current level."""
     until = scratch.progress[EVALUATED] + steps
@@ -363,6 +363,7 @@ def step(
             continue
         if frame[NEAR] < 0:
             frame[NEAR] = frame[LEAST]
+            bound_others(params, rows, levels, scratch, at)
         if not frame[EXACT] and frame[LEAST] <= frame[ALLOWED]:
             frame[EXACT] = 1
             _evaluate(params, rows, levels, scratch, at)
@@ -370,10 +371,6 @@ def step(
             continue
         if frame[BEST] != frame[AT]:
             frame[FLOOR] = min(frame[FLOOR], frame[LEAST])
-        if frame[SPLITS] > 2:  # the levels below have used the same place
-            _bound_by(params, rows, levels, at, frame[AT], frame[NEAR])
-        else:
-            _bound_near(params, rows, levels, scratch, at)
         if at == 0:
             scratch.roots[scratch.progress[ROOTS]] = frame[AT]
             levels.bound[0, frame[AT]] = frame[NEAR]
@@ -383,13 +380,13 @@ def step(
 
 
 @helper
-def _best_stump(params: Params, rows: Rows, levels: Levels, scratch: Scratch) -> None:
+def _best_stump(params: Params, rows: AnyRows, levels: Levels, scratch: Scratch) -> None:
     """The best tree of one split of all rows."""
     frame = levels.frame[0]
-    count_rows(rows, levels.region[0], scratch.whole)
+    count_rows_of(rows, levels.region[0], scratch.whole)
     for i in range(frame[LEFT]):
         q = levels.left[0, i]
-        errors = stump_errors(rows, scratch, levels.inside[0, q])
+        errors = stump_loss(rows, scratch, levels.inside[0, q])
         cost = params.split + params.error * errors
         if cost < frame[COST]:
             frame[COST], frame[BEST], frame[SIZE] = cost, q, 1
@@ -403,9 +400,8 @@ def _share(rules: int, index: int, number: int) -> tuple[int, int]:
     return rules * index // number, rules * (index + 1) // number
 
 
-@kernel
-def load(
-    params: Params, rows: Rows, levels: Levels, scratch: Scratch, masks: Words, index: int,
+def _load(
+    params: Params, rows: AnyRows, levels: Levels, scratch: Scratch, masks: Words, index: int,
     number: int, least: int,
 ) -> None:  # fmt: skip
     """Take the dichotomies of all rows, except those with a side that is too small.
@@ -414,12 +410,12 @@ def load(
     less than ``least``.
     """
     region, taken = levels.region[0], 0
-    count_rows(rows, region, scratch.whole)
-    weight = total_weight(rows, scratch.whole)
+    count_rows_of(rows, region, scratch.whole)
+    weight = weight_in(rows, scratch.whole)
     for rule in range(len(masks)):
         inside = levels.inside[0, taken]
-        count_rows(rows, masks[rule], inside)
-        part = total_weight(rows, inside)
+        count_rows_of(rows, masks[rule], inside)
+        part = weight_in(rows, inside)
         if part < params.min_leaf or weight - part < params.min_leaf:
             continue
         for w in range(len(region)):
@@ -432,31 +428,14 @@ def load(
         levels.bound[0, q] = max(levels.bound[0, q], least)
 
 
-@helper
-def _bound_by(params: Params, rows: Rows, levels: Levels, at: int, chosen: int, least: int) -> None:
-    """Bound the remaining rules by the cost of a rule, see :func:`_bound_near`."""
-    frame, mask, bound = levels.frame[at], levels.masks[at, chosen], levels.bound[at]
-    for i in range(frame[LEFT]):
-        q = levels.left[at, i]
-        moved = 0
-        for w in range(len(mask)):
-            either = mask[w] ^ levels.masks[at, q, w]
-            for p in range(len(rows.values)):
-                moved += rows.values[p] * popcount(either & rows.planes[p, w])
-        moved = min(moved, frame[WEIGHT] - moved)
-        bound[q] = max(bound[q], least - params.error * moved)
-
-
-@kernel
-def hear(params: Params, rows: Rows, levels: Levels, roots: Ints) -> None:
+def _hear(params: Params, rows: AnyRows, levels: Levels, roots: Ints) -> None:
     """Bound the rules left at the root by rules that others have evaluated, and their costs."""
     for i in range(len(roots)):
-        _bound_by(params, rows, levels, 0, roots[i, 0], roots[i, 1])
+        bound_by(params, rows, levels, 0, roots[i, 0], roots[i, 1])
 
 
-@kernel
-def add_others(
-    params: Params, rows: Rows, levels: Levels, scratch: Scratch, index: int, number: int,
+def _add_others(
+    params: Params, rows: AnyRows, levels: Levels, scratch: Scratch, index: int, number: int,
     preferred: bool,
 ) -> None:  # fmt: skip
     """Let a shard that is done have rules of the others at the root: first every ``number``-th,
@@ -472,4 +451,11 @@ def add_others(
     frame[LEFT] = left
     for i in range(scratch.progress[ROOTS]):
         rule = scratch.roots[i]
-        _bound_by(params, rows, levels, 0, rule, levels.bound[0, rule])
+        bound_by(params, rows, levels, 0, rule, levels.bound[0, rule])
+
+
+# For classification and for regression.
+load, load_squares = kernel(_load), kernel(_load)
+step, step_squares = kernel(_step), kernel(_step)
+hear, hear_squares = kernel(_hear), kernel(_hear)
+add_others, add_others_squares = kernel(_add_others), kernel(_add_others)

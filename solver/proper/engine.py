@@ -14,13 +14,15 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Words
 from solver.kernels.jit import ensure_compiled
 from solver.kernels.packed_rows import packed
-from solver.objective.exact_objective import INFINITE, CostScale
+from solver.objective.exact_objective import INFINITE, CostScale, SquaredCostScale
 from solver.problem.problem import Problem
 from solver.proper import branch_and_bound
 from solver.proper.branch_and_bound import EVALUATED, HITS, LOOKUPS, REGIONS, ROOTS
 from solver.proper.dichotomies import Cuts, Dichotomies, Finder
+from solver.proper.error_costs import ErrorCosts
 from solver.proper.integer_points import Points
 from solver.proper.separating_tests import Partition
+from solver.proper.squared_costs import SquaredCosts
 from solver.proper.state import (
     AT,
     BEST,
@@ -34,7 +36,6 @@ from solver.proper.state import (
     Levels,
     Memo,
     Params,
-    Rows,
     Scratch,
     levels_bytes,
     memo_bytes,
@@ -62,7 +63,8 @@ class ProperEngine(Engine):
     Raises
     ------
     InputError
-        If a column lacks numbers that the family needs, or there are too many.
+        If a column lacks numbers that the family needs, or there are too many. In regression also
+        if rows or weights are too many.
     """
 
     proves_fewest_splits = True
@@ -70,7 +72,7 @@ class ProperEngine(Engine):
     def __init__(
         self,
         problem: Problem,
-        cost_scale: CostScale,
+        cost_scale: CostScale | SquaredCostScale,
         constraints: TreeConstraints,
         splits: int,
         family: str,
@@ -79,24 +81,33 @@ class ProperEngine(Engine):
         memo: bool,
         realise: Callable[[Partition], Shape],
     ) -> None:
-        self.problem, self.cost_scale = problem, cost_scale
         self.shard, self.realise = shard, realise
-        counts = problem.counts
-        self.unit = int(np.gcd.reduce(counts, axis=None)) or 1
-        self.rows = rows_of(counts // self.unit)
+        self.costs: ErrorCosts | SquaredCosts
+        if isinstance(cost_scale, CostScale):
+            self.costs = ErrorCosts(problem, cost_scale)
+        else:
+            self.costs = SquaredCosts(problem, cost_scale, splits)
+        squares = self.squares = isinstance(self.costs, SquaredCosts)
+        self._load = branch_and_bound.load_squares if squares else branch_and_bound.load
+        self._step = branch_and_bound.step_squares if squares else branch_and_bound.step
+        self._hear = branch_and_bound.hear_squares if squares else branch_and_bound.hear
+        self._add_others = (
+            branch_and_bound.add_others_squares if squares else branch_and_bound.add_others
+        )
+        costs, self.rows, self.points = self.costs, self.costs.rows, len(self.costs.first)
         self.params = Params(
-            error=cost_scale.error * self.unit,
-            split=cost_scale.split,
-            min_leaf=max(1, -(-constraints.min_leaf // self.unit)),
-            surplus=cost_scale.error * self.unit * max(1, problem.total_weight // self.unit // 32),
+            error=costs.error,
+            split=costs.split,
+            min_leaf=max(1, -(-constraints.min_leaf // costs.unit)),
+            surplus=costs.surplus,
             memo=memo,
         )
         self.depth = min(constraints.depth, INFINITE)
         room = (1 << self.depth) - 1 if self.depth < 30 else splits
-        self.splits = min(splits, room, len(problem.codes) - 1)
+        self.splits = min(splits, room, self.points - 1)
         self.given: tuple[int, Shape] | None = None
-        self.leaf = cost_scale.error * int(counts.sum() - counts.sum(axis=0).max())
-        self._stages = _stages(problem, family, degree) if self.splits > 0 else []
+        self.leaf = costs.leaf
+        self._stages = _stages(problem, family, degree, costs.first) if self.splits > 0 else []
         self._masks = np.zeros((0, self.words), np.uint64)
         self.finder = self._next_stage() if self._stages else None
         self._walked = self._told = 0
@@ -104,8 +115,8 @@ class ProperEngine(Engine):
         self._known = [np.zeros((0, 2), np.int64)]
         self._helps = 0
         self.levels: Levels | None = None
-        least = least_with_splits(cost_scale, counts.sum(axis=0), self.splits)
-        self._least, self._lower_bound = least, min(self.leaf, least)
+        self._least = costs.least(self.splits)
+        self._lower_bound = min(self.leaf, self._least)
         self._shape: tuple[Partition, Shape] = -1, -1
         self.compile_seconds = self._compile()
         if self.finder is not None:
@@ -116,7 +127,7 @@ class ProperEngine(Engine):
     @property
     def words(self) -> int:
         """Words of a mask."""
-        return -(-len(self.problem.codes) // 64)
+        return -(-self.points // 64)
 
     def _compile(self) -> float:
         levels, scratch, memo = self._arrays(1, 1)
@@ -125,17 +136,19 @@ class ProperEngine(Engine):
         one = self.params, self.rows, levels, scratch
         pairs = np.zeros((0, 2), np.int64)
         return (
-            ensure_compiled(branch_and_bound.load, *one, few, 0, 1, 0)
-            + ensure_compiled(branch_and_bound.step, *one, memo, top, 0)
-            + ensure_compiled(branch_and_bound.hear, self.params, self.rows, levels, pairs)
-            + ensure_compiled(branch_and_bound.add_others, *one, 0, 1, False)
+            ensure_compiled(self._load, *one, few, 0, 1, 0)
+            + ensure_compiled(self._step, *one, memo, top, 0)
+            + ensure_compiled(self._hear, self.params, self.rows, levels, pairs)
+            + ensure_compiled(self._add_others, *one, 0, 1, False)
         )
 
     def _arrays(self, room: int, splits: int) -> tuple[Levels, Scratch, Memo]:
-        planes = len(self.rows.planes)
-        levels = new_levels(max(splits - 1, 1), room, self.words, planes, splits)
-        scratch = new_scratch(room, self.words, planes)
+        levels = new_levels(max(splits - 1, 1), *self._sizes(room, splits))
+        scratch = new_scratch(room, self.words, self.rows.columns)
         return levels, scratch, new_memo(self._remembered, self.words, splits)
+
+    def _sizes(self, room: int, splits: int) -> tuple[int, int, int, int, bool]:
+        return room, self.words, self.rows.columns, splits, self.squares
 
     @property
     def _remembered(self) -> int:
@@ -146,14 +159,14 @@ class ProperEngine(Engine):
 
     def use(self, cost: float, shape: Shape, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; only trees that cost less are of interest."""
-        cost = int(cost)
-        if self.given is not None and cost >= self.given[0]:
+        own = self.costs.inwards(cost)
+        if self.given is not None and own >= self.given[0]:
             return
-        self.given = cost, shape
+        self.given = own, shape
         if self.levels is None:
-            self.splits = min(self.splits, max(1, (cost - 1) // self.cost_scale.split))
+            self.splits = min(self.splits, max(1, (own - 1) // self.params.split))
         elif given:
-            self.levels.frame[0, LIMIT] = min(self.levels.frame[0, LIMIT], cost - 1)
+            self.levels.frame[0, LIMIT] = min(self.levels.frame[0, LIMIT], own - 1)
 
     def learn(self, proven: bytes) -> None:
         """As :class:`solver.engine.driver.Engine`: rules at the root, by their positions, and what
@@ -175,7 +188,7 @@ class ProperEngine(Engine):
 
     def step(self, iterations: int, target_cost: int) -> int:
         """As :class:`solver.engine.driver.Engine`; an iteration evaluates a rule, or finds some."""
-        if self.lower_bound >= self.upper_bound:
+        if self._lower_bound >= self._best_cost:
             return PROVEN
         if self.finder is not None:
             return self._find_rules(iterations)
@@ -189,11 +202,11 @@ class ProperEngine(Engine):
 
     def _evaluate(self, levels: Levels, iterations: int) -> int:
         if self._heard:
-            branch_and_bound.hear(self.params, self.rows, levels, np.concatenate(self._heard))
+            self._hear(self.params, self.rows, levels, np.concatenate(self._heard))
             self._known += self._heard
             self._heard.clear()
         return int(
-            branch_and_bound.step(
+            self._step(
                 self.params, self.rows, levels, self.scratch, self.memo, self.top, iterations
             )
         )
@@ -208,8 +221,8 @@ class ProperEngine(Engine):
         outcome = self._evaluate(self.levels, iterations)
         if outcome == PROVEN and self._helps < 2:
             one = self.params, self.rows, self.levels, self.scratch
-            branch_and_bound.add_others(*one, self.shard.index, self.shard.number, self._helps == 0)
-            branch_and_bound.hear(*one[:3], np.concatenate(self._known))
+            self._add_others(*one, self.shard.index, self.shard.number, self._helps == 0)
+            self._hear(*one[:3], np.concatenate(self._known))
             self._helps += 1
             return RUNNING
         return outcome
@@ -230,12 +243,14 @@ class ProperEngine(Engine):
         return RUNNING
 
     def grow(self, limit: int | None) -> bool:
+        if limit is not None:
+            limit -= self.rows[0].nbytes
         if self.finder is not None:
             return self.finder.grow(limit)
         room = max(len(self._masks), 1)
         splits = max(self.splits, 1)
         levels = max(splits - 1, 1)
-        needed = levels_bytes(levels, room, self.words, len(self.rows.planes), splits)
+        needed = levels_bytes(levels, *self._sizes(room, splits))
         needed += memo_bytes(self._remembered, self.words, splits)
         if limit is not None and self._masks.nbytes + needed > limit:
             return False
@@ -244,8 +259,8 @@ class ProperEngine(Engine):
         frame = self.levels.frame[0]
         frame[SPLITS], frame[DEPTH] = self.splits, self.depth
         frame[LIMIT] = INFINITE if self.given is None else self.given[0] - 1
-        self.levels.region[0] = packed(np.ones(len(self.problem.codes), bool))
-        branch_and_bound.load(
+        self.levels.region[0] = packed(np.ones(self.points, bool))
+        self._load(
             self.params, self.rows, self.levels, self.scratch, self._masks, self.shard.index,
             self.shard.number, self._least,
         )  # fmt: skip
@@ -272,14 +287,18 @@ class ProperEngine(Engine):
         return self.leaf if self.levels is None else int(self.levels.frame[0, COST])
 
     @property
-    def lower_bound(self) -> int:
-        """No tree of this shard costs less, see :meth:`propagate_bounds`."""
-        return self._lower_bound
+    def _best_cost(self) -> int:
+        return self._own_cost if self.given is None else min(self._own_cost, self.given[0])
 
     @property
-    def upper_bound(self) -> int:
+    def lower_bound(self) -> float:
+        """No tree of this shard costs less, see :meth:`propagate_bounds`."""
+        return self.costs.outwards(self._lower_bound)
+
+    @property
+    def upper_bound(self) -> float:
         """The cost of the best tree, the given one included."""
-        return self._own_cost if self.given is None else min(self._own_cost, self.given[0])
+        return self.costs.outwards(self._best_cost)
 
     @property
     def iterations(self) -> int:
@@ -293,7 +312,7 @@ class ProperEngine(Engine):
 
     @property
     def bytes(self) -> int:
-        total = self.rows.planes.nbytes + self._masks.nbytes
+        total = self.rows[0].nbytes + self._masks.nbytes
         if self.finder is not None:
             total += self.finder.bytes
         if self.levels is not None:
@@ -326,55 +345,36 @@ class ProperEngine(Engine):
         if self.levels is None or self.levels.frame[0, BEST] < 0:
             return -1
         size = int(self.levels.frame[0, SIZE])
-        return _partition(self._masks, self.levels.tree[0, :size].tolist())
+        return self._partition(self.levels.tree[0, :size].tolist())
+
+    def _partition(self, tree: list[list[int]]) -> Partition:
+        """A tree of rules and of the splits above each, in preorder, see :class:`Levels`."""
+        if not tree:
+            return -1
+        rule, size = tree[0]
+        mask = self.costs.mask(int.from_bytes(self._masks[rule >> 1].tobytes(), "little"))
+        above, below = self._partition(tree[1 : 1 + size]), self._partition(tree[1 + size :])
+        return mask, (above, below) if rule & 1 else (below, above)
 
 
-def _partition(masks: Words, tree: list[list[int]]) -> Partition:
-    """A tree of rules and of the splits above each, in preorder, see :class:`Levels`."""
-    if not tree:
-        return -1
-    rule, size = tree[0]
-    mask = int.from_bytes(masks[rule >> 1].tobytes(), "little")
-    above, below = _partition(masks, tree[1 : 1 + size]), _partition(masks, tree[1 + size :])
-    return mask, (above, below) if rule & 1 else (below, above)
+def _stages(
+    problem: Problem, family: str, degree: int, first: NDArray[np.int64]
+) -> list[Callable[[Words], Finder]]:
+    """What finds the rules of a family, the simplest first, in addition to those found before.
 
-
-def least_with_splits(cost_scale: CostScale, weights: NDArray[np.int64], splits: int) -> int:
-    """A lower bound on the cost of trees of 1 to N splits; that of no tree if there are none.
-
-    Each leaf predicts one class, so a tree of k splits predicts at most k + 1 classes.
+    ``first`` is a row of the problem for each point.
     """
-    right = np.cumsum(np.sort(weights)[::-1]).tolist()
-    costs = (
-        cost_scale.cost(right[-1] - right[min(k, len(right) - 1)], k) for k in range(1, splits + 1)
-    )
-    return min(costs, default=INFINITE)
-
-
-def rows_of(counts: NDArray[np.int64]) -> Rows:
-    """Integer weights, shape (rows, classes), by binary digits."""
-    planes, values, starts = [], [], [0]
-    for column in counts.T:
-        for digit in range(int(column.max(initial=0)).bit_length()):
-            has = (column >> digit) & 1 == 1
-            if has.any():
-                planes.append(packed(has))
-                values.append(1 << digit)
-        starts.append(len(planes))
-    return Rows(np.array(planes), np.array(values, np.int64), np.array(starts, np.int64))
-
-
-def _stages(problem: Problem, family: str, degree: int) -> list[Callable[[Words], Finder]]:
-    """What finds the rules of a family, the simplest first, in addition to those found before."""
     stages: list[Callable[[Words], Finder]] = []
     if family in ("axis", "mixed"):
-        stages.append(lambda known: Cuts(problem.codes))
+        stages.append(lambda known: Cuts(problem.codes[first]))
     if family == "axis":
         return stages
     points = Points.of(problem)
     if family in ("hyperplane", "mixed"):
-        stages.append(lambda known: Dichotomies(points.coordinates, known))
+        stages.append(lambda known: Dichotomies(points.coordinates[first], known))
     if family in ("polynomial", "mixed"):
         for power in range(2 if family == "mixed" else degree, degree + 1):
-            stages.append(lambda known, power=power: Dichotomies(points.lifted(power), known))  # type: ignore[misc]
+            stages.append(
+                lambda known, power=power: Dichotomies(points.lifted(power)[first], known)  # type: ignore[misc]
+            )
     return stages

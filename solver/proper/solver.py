@@ -14,7 +14,6 @@ from solver.encodings import Encoder
 from solver.engine.driver import Search
 from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
-from solver.errors import UnsupportedError
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option
@@ -25,7 +24,7 @@ from solver.proper.paper.search import PaperEngine
 from solver.proper.separating_tests import Partition, shape_of_partition
 from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
-from solver.trees.tree import Shape, TaskType, Tree
+from solver.trees.tree import Shape, Tree
 
 
 class Proper(Solver):
@@ -46,9 +45,11 @@ class Proper(Solver):
     that the search finds. Slices of time do not decide which. Another incumbent or number of shards
     may lead to another one of them; the merge takes that of the first shard that found it.
 
+    In regression a leaf predicts the mean of its rows. Costs are whole numbers as well, of a unit
+    so small that rounding is within the tolerance (:mod:`solver.proper.squared_costs`).
+
     Mode ``paper`` is the published algorithm for comparison: the best tree of each choice of K
     rules, for K up to the limit on splits. The optimum is the same; it is for some dozens of rows.
-    Regression, with the mean in each leaf, is done in this mode only.
 
     Notes
     -----
@@ -111,23 +112,6 @@ class Proper(Solver):
         self._cart = Cart()  # its imports take a second, which is none of the search's
 
     @classmethod
-    def check_task(
-        cls,
-        feature_kind: str,
-        n_classes: int | None,
-        limits: Limits,
-        task: TaskType = "classification",
-        options: Mapping[str, Any] = NO_OPTIONS,
-    ) -> None:
-        """See the base class; regression needs mode ``paper``."""
-        super().check_task(feature_kind, n_classes, limits, task, options)
-        if task == "regression" and options.get("mode") != "paper":
-            raise UnsupportedError(
-                f"solver {cls.name!r} can do regression in mode paper only; set the option mode to "
-                "paper"
-            )
-
-    @classmethod
     def check_encoder(cls, encoder: Encoder, options: Mapping[str, Any] = NO_OPTIONS) -> None:
         """See the base class; other rules than cuts need the numbers of all columns."""
         if options.get("rules", "axis") != "axis":
@@ -181,5 +165,7 @@ class Proper(Solver):
     @classmethod
     def warm_up(cls) -> None:
         """Compile the kernels on a tiny problem."""
-        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [2, 2]], [0, 1, 1, 0], ordered=True)
-        cls(rules="hyperplane").solve(problem, Fraction(1, 20), Limits(splits=2))
+        codes, limits = [[0, 0], [0, 1], [1, 0], [2, 2]], Limits(splits=2)
+        for task in ("classification", "regression"):
+            problem = Problem.from_codes(codes, [0, 1, 1, 0], ordered=True, task=task)
+            cls(rules="hyperplane").solve(problem, Fraction(1, 20), limits)

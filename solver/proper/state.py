@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,43 @@ class Rows(NamedTuple):
     values: Ints
     starts: Ints
 
+    @property
+    def columns(self) -> int:
+        """Sums that are kept of a set of rows."""
+        return len(self.planes)
+
+
+@by_reference
+class Squares(NamedTuple):
+    """The rows of regression, those of equal features together.
+
+    See :mod:`solver.proper.squared_costs`.
+
+    Parameters
+    ----------
+    sums : (rows, 3 + outputs)
+        The weight w; what the worst prediction between other targets costs; w·|Y|², rounded up;
+        and w·Y of every output.
+    unit : float
+        Units of cost in one of Y², rounded down.
+    shift : int
+        ``FAR`` counts 2^shift units of cost.
+    """
+
+    sums: Ints
+    unit: float
+    shift: int
+
+    @property
+    def columns(self) -> int:
+        """Sums that are kept of a set of rows."""
+        return int(self.sums.shape[1])
+
+
+AnyRows: TypeAlias = Rows | Squares
+HEAVY, FAR, SQUARED, FIRST = range(4)
+"""Columns of :class:`Squares`; w·Y of the first output is the last one."""
+
 
 @by_reference
 class Levels(NamedTuple):
@@ -67,15 +104,18 @@ class Levels(NamedTuple):
     rule : (levels, room)
         Twice the number of the first of all rules that parts the region so, and 1 more where what
         is in that rule's mask is not in this one.
-    inside : (levels, room, planes)
-        Rows of the region in the mask, by plane.
+    inside : (levels, room, columns)
+        Rows of the region in the mask: by plane, or in regression their sums.
     bound : (levels, room)
         No tree of the region with this rule at its root costs less.
     left : (levels, room)
         Positions of the rules that may still be at the root of a better tree; the first
         ``LEFT`` of them.
+    sides : (levels, room, 2, splits)
+        In regression: no tree of at most N splits of either side of the rule costs less; of leaves
+        of any size. Without room in classification.
     shared : (room,)
-        Weight of the rows in both a mask and the current side.
+        Weight of the rows in both a mask and the current side; in regression ``FAR``.
     region : (levels, words)
     frame : (levels, fields)
         See :data:`FIELDS`.
@@ -95,6 +135,7 @@ class Levels(NamedTuple):
     inside: Ints
     bound: Ints
     left: NDArray[np.int32]
+    sides: Ints
     shared: Ints
     region: Words
     frame: Ints
@@ -119,7 +160,7 @@ FIELDS = (
     "LEAST",  # of the current rule
     "FLOOR",  # no omitted tree of the region costs less
     "ANSWER",  # side and splits of the tree that the next level looks for
-    "WEIGHT",
+    "WEIGHT",  # in regression ``FAR``
     "RELAXED",  # whether its leaves may be of any size
     "EXACT",  # whether the current rule is evaluated with leaves of the least size
     "NEAR",  # the cost of the current rule with leaves of any size
@@ -136,9 +177,9 @@ class Scratch(NamedTuple):
 
     Parameters
     ----------
-    side : (planes, words)
-        The rows of the current side, by plane.
-    counts, other, whole, above, below : (planes,)
+    side : (columns, words)
+        The rows of the current side, by plane; in regression all of them in the first row.
+    counts, other, whole, above, below : (columns,)
     mask : (words,)
     slots : (a power of two,)
         Of the hash table of dichotomies.
@@ -201,14 +242,17 @@ def memo_bytes(room: int, words: int, splits: int) -> int:
     return set_bytes(words + 1, room) + room * (16 + 16 * splits) + 8 * (words + 2)
 
 
-def new_levels(number: int, room: int, words: int, planes: int, splits: int) -> Levels:
+def new_levels(
+    number: int, room: int, words: int, columns: int, splits: int, squares: bool
+) -> Levels:
     """Arrays for this many levels."""
     return Levels(
         np.zeros((number, room, words), np.uint64),
         np.zeros((number, room), np.int32),
-        np.zeros((number, room, planes), np.int64),
+        np.zeros((number, room, columns), np.int64),
         np.zeros((number, room), np.int64),
         np.zeros((number, room), np.int32),
+        np.zeros((number, room if squares else 0, 2, splits), np.int64),
         np.zeros(room, np.int64),
         np.zeros((number, words), np.uint64),
         np.zeros((number, len(FIELDS)), np.int64),
@@ -219,17 +263,20 @@ def new_levels(number: int, room: int, words: int, planes: int, splits: int) -> 
     )
 
 
-def levels_bytes(number: int, room: int, words: int, planes: int, splits: int) -> int:
+def levels_bytes(
+    number: int, room: int, words: int, columns: int, splits: int, squares: bool
+) -> int:
     """Memory of the large arrays, of all trees, and of the hash table."""
     trees = number * 32 * splits * splits
-    return room * (number * (8 * words + 8 * planes + 16) + 8) + trees + 4 * slots_for(room)
+    each = 8 * words + 8 * columns + 16 + (16 * splits if squares else 0)
+    return room * (number * each + 8) + trees + 4 * slots_for(room)
 
 
-def new_scratch(room: int, words: int, planes: int) -> Scratch:
+def new_scratch(room: int, words: int, columns: int) -> Scratch:
     """Arrays for a search."""
-    counts, other, whole, above, below = np.zeros((5, planes), np.int64)
+    counts, other, whole, above, below = np.zeros((5, columns), np.int64)
     return Scratch(
-        np.zeros((planes, words), np.uint64),
+        np.zeros((columns, words), np.uint64),
         counts,
         other,
         whole,

@@ -40,6 +40,12 @@ def count_rows(rows: Rows, region: Words, into: Ints) -> None:
 
 
 @helper
+def count_next(rows: Rows, levels: Levels, at: int, number: int, mask: Words) -> None:
+    """The rows in a mask by plane, for the rule of the given number."""
+    count_rows(rows, mask, levels.inside[at, number])
+
+
+@helper
 def stump_errors(rows: Rows, scratch: Scratch, inside: Ints) -> int:
     """Errors of a split into these rows and the others of ``scratch.whole``."""
     if len(inside) == 2 and len(rows.starts) == 3 and rows.starts[1] == 1:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import proper
@@ -40,3 +44,27 @@ def test_hits_of_the_memo(
     lookups, hits = (int(row[proper.HITS.index(name)]) for name in ("lookups", "hits"))
     assert 0 <= hits <= lookups
     assert lookups > 0
+
+
+def test_regression_beside_other_solvers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(random.normal(size=(30, 3)), columns=["f0", "f1", "target_0"])
+    table["split"] = ["train"] * 25 + ["test"] * 5
+    (tmp_path / "continuous" / "regress").mkdir(parents=True)
+    table.to_parquet(tmp_path / "continuous" / "regress" / "qsar.parquet")
+    cases = (
+        proper.Squares("qsar", "axis", 3, depth=2),
+        proper.Squares("qsar", "hyperplane", 1, rows=8, features=2, paper=True),
+    )
+    monkeypatch.setattr(proper, "SQUARES", cases)
+    proper.regression(tmp_path, 60)
+    first, second = (dict(zip(proper.FITS, row, strict=True)) for row in lines(capsys))
+    assert (first["rows"], first["features"], first["outputs"], first["depth"]) == (
+        "25", "2", "1", "2",
+    )  # fmt: skip
+    assert first["status"] == second["status"] == "optimal"
+    assert float(first["squared error"]) <= float(first["CART"])
+    assert float(first["quantbnb s"]) > 0 < float(second["paper s"])
+    assert (first["paper s"], second["quantbnb s"]) == ("", "")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solver import InputError, Limits, Problem, Status, UnsupportedError, solve
+from solver import InputError, Limits, Problem, Status, solve
 from solver.proper import Proper
 from solver.search_shards import Shard, merge
 from solver.verify.scorer import score
@@ -67,60 +67,86 @@ def test_both_modes_find_the_optimum_hundreds_of_times(family, data):
     check(data.draw(cases(rows=7, families=(family,))), memo=data.draw(st.booleans()))
 
 
-def check_regression(case, spread, **options):
-    values = [spread * y for y in case.target]
-    problem = Problem.from_codes(
-        case.points, values, weights=case.weights, task="regression", ordered=True
+def numbers_of(case, spread):
+    """The case with its labels, times a number, as targets of regression."""
+    return Problem.from_codes(
+        case.points,
+        [spread * y for y in case.target],
+        weights=case.weights,
+        task="regression",
+        ordered=True,
     )
+
+
+def naive_regression(case, spread):
+    """The least objective by the naive recursion, and the fewest splits."""
     total = sum(case.weights)
     naive = best_cost(
         case.points, [[w] for w in case.weights], case.lam * total, case.splits, case.depth,
-        case.min_leaf, case.family, values=[Fraction(y) for y in values],
+        case.min_leaf, case.family, values=[Fraction(spread * y) for y in case.target],
     )  # fmt: skip
-    optimum = Fraction(naive.cost) / total
+    return Fraction(naive.cost) / total, naive.splits
+
+
+def check_regression(case, spread, mode, **options):
+    problem, (optimum, splits) = numbers_of(case, spread), naive_regression(case, spread)
     limits = Limits(depth=case.depth, splits=case.splits, min_leaf_size=case.min_leaf)
-    solver = Proper(rules=case.family, mode="paper", **options)
+    solver = Proper(rules=case.family, mode=mode, **options)
     solution = solver.solve(problem, case.lam, limits)
     assert solution.status is Status.OPTIMAL
     assert solution.lower_bound <= optimum <= solution.objective
     assert solution.objective - optimum <= problem.tolerance
     assert score(problem, solution.tree, case.lam).objective == solution.objective
-    if case.lam > 0:
-        assert solution.splits == naive.splits
+    if case.lam > 0 or mode == "search":
+        assert solution.splits == splits
+
+
+SPREADS = st.sampled_from([1, 0.1, -1e9, 2.0**-40])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @slowly(60)
 @given(data=st.data())
 def test_paper_finds_the_optimum_of_regression(family, data):
-    case = data.draw(cases(families=(family,)))
-    spread = data.draw(st.sampled_from([1, 0.1, -1e9, 2.0**-40]))
-    check_regression(case, spread, memo=data.draw(st.booleans()), thinning=data.draw(st.booleans()))
+    case, spread = data.draw(cases(families=(family,))), data.draw(SPREADS)
+    check_regression(
+        case, spread, "paper", memo=data.draw(st.booleans()), thinning=data.draw(st.booleans())
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@slowly(100)
+@given(data=st.data())
+def test_the_search_finds_the_optimum_of_regression(family, data):
+    case, spread = data.draw(cases(families=(family,))), data.draw(SPREADS)
+    check_regression(case, spread, "search", memo=data.draw(st.booleans()))
 
 
 @pytest.mark.slow
 @slowly(1000)
 @given(case=cases(rows=7), memo=st.booleans(), thinning=st.booleans())
 def test_paper_finds_the_optimum_of_regression_a_thousand_times(case, memo, thinning):
-    check_regression(case, 0.3, memo=memo, thinning=thinning)
+    check_regression(case, 0.3, "paper", memo=memo, thinning=thinning)
 
 
-def test_regression_of_axis_rules_is_that_of_quantbnb():
+@pytest.mark.slow
+@slowly(1000)
+@given(case=cases(rows=7), memo=st.booleans(), spread=SPREADS)
+def test_the_search_finds_the_optimum_of_regression_a_thousand_times(case, memo, spread):
+    check_regression(case, spread, "search", memo=memo)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_regression_of_axis_rules_is_that_of_quantbnb(mode):
     random = np.random.RandomState(4)
     frame = pd.DataFrame(random.randint(0, 9, (24, 2)), columns=["a", "b"])
     targets = pd.DataFrame({"y": random.randn(24), "z": random.randn(24)})
     problem = Problem.from_table(frame.join(targets), ["y", "z"], "continuous", task="regression")
-    ours = solve(problem, "0.02", "proper", Limits(splits=3, depth=2), mode="paper")
+    ours = solve(problem, "0.02", "proper", Limits(splits=3, depth=2), mode=mode)
     theirs = solve(problem, "0.02", "quantbnb", Limits(depth=2))
     assert ours.status is theirs.status is Status.OPTIMAL
     assert ours.splits > 1
     assert abs(ours.objective - theirs.objective) <= problem.tolerance
-
-
-def test_mode_search_refuses_regression():
-    problem = Problem.from_codes([[0], [1]], [0.5, 2.0], task="regression", ordered=True)
-    with pytest.raises(UnsupportedError, match="regression in mode paper only"):
-        Proper().solve(problem, LOW, TWO)
 
 
 def scattered(n, dimensions, seed):

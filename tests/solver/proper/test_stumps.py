@@ -6,7 +6,7 @@ import numpy as np
 
 from solver.kernels.constants import Words
 from solver.kernels.jit import kernel
-from solver.proper.engine import rows_of
+from solver.proper.error_costs import rows_of
 from solver.proper.state import Rows
 from solver.proper.stumps import count_rows, leaf_errors, total_weight
 
