@@ -355,7 +355,8 @@ def _step(
                 continue
             # Of leaves of any size the relaxed cost is the cost.
             frame[EXACT] = params.min_leaf == 1 or frame[RELAXED]
-            frame[NEAR] = -1
+            frame[NEAR], frame[PHASE] = -1, -1
+        if frame[PHASE] < 0:
             _evaluate(params, rows, levels, scratch, at)
             scratch.progress[EVALUATED] += 1
         if not _share_out(params, rows, levels, scratch, memo, at):
@@ -365,9 +366,7 @@ def _step(
             frame[NEAR] = frame[LEAST]
             bound_others(params, rows, levels, scratch, at)
         if not frame[EXACT] and frame[LEAST] <= frame[ALLOWED]:
-            frame[EXACT] = 1
-            _evaluate(params, rows, levels, scratch, at)
-            scratch.progress[EVALUATED] += 1
+            frame[EXACT], frame[PHASE] = 1, -1
             continue
         if frame[BEST] != frame[AT]:
             frame[FLOOR] = min(frame[FLOOR], frame[LEAST])

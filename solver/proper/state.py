@@ -156,7 +156,7 @@ FIELDS = (
     "SIZE",  # its splits
     "AT",  # position of the current rule, −1 if it is to be chosen
     "ALLOWED",  # the most that a tree with the current rule may cost
-    "PHASE",  # the step of evaluating the current rule
+    "PHASE",  # the step of evaluating the current rule, −1 before the first one
     "LEAST",  # of the current rule
     "FLOOR",  # no omitted tree of the region costs less
     "ANSWER",  # side and splits of the tree that the next level looks for
