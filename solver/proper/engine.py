@@ -64,7 +64,7 @@ class ProperEngine(Engine):
     ------
     InputError
         If a column lacks numbers that the family needs, or there are too many. In regression also
-        if rows or weights are too many.
+        if rows are too many, or weights too uneven.
     """
 
     proves_fewest_splits = True
@@ -83,6 +83,8 @@ class ProperEngine(Engine):
     ) -> None:
         self.shard, self.realise = shard, realise
         self.costs: ErrorCosts | SquaredCosts
+        self.depth = min(constraints.depth, INFINITE)
+        splits = min(splits, (1 << self.depth) - 1) if self.depth < 30 else splits
         if isinstance(cost_scale, CostScale):
             self.costs = ErrorCosts(problem, cost_scale)
         else:
@@ -102,9 +104,7 @@ class ProperEngine(Engine):
             surplus=costs.surplus,
             memo=memo,
         )
-        self.depth = min(constraints.depth, INFINITE)
-        room = (1 << self.depth) - 1 if self.depth < 30 else splits
-        self.splits = min(splits, room, self.points - 1)
+        self.splits = min(splits, self.points - 1)
         self.given: tuple[int, Shape] | None = None
         self.leaf = costs.leaf
         self._stages = _stages(problem, family, degree, costs.first) if self.splits > 0 else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 import solver
 from solver import Limits, Problem, Status
 from solver.engine import driver
+from solver.objective.exact_objective import as_lambda
 from solver.proper import Proper
 from solver.search_shards import FOUND, Shard, merge
 from solver.verify.scorer import score
@@ -69,6 +72,59 @@ def test_no_bound_is_above_the_optimum(case: Case, nodes: int) -> None:
     assert [point.lower_bound for point in found.trace] == sorted(
         point.lower_bound for point in found.trace
     )
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    case=cases(rows=7, families=("axis", "hyperplane")),
+    seed=st.integers(0, 2**32),
+    size=st.sampled_from([1.0, 1e-90, 1e90]),
+    again=st.booleans(),
+)
+def test_uneven_weights(case: Case, seed: int, size: float, again: bool) -> None:
+    random, rows = np.random.default_rng(seed), len(case.points)
+    values = random.normal(size=rows) * size
+    weights = [math.ceil(weight) for weight in 10 ** random.uniform(0, 14, rows)]
+    total, limits = sum(weights), replace(limits_of(case), min_leaf_size=None)
+    problem = Problem.from_codes(
+        case.points, values, weights=weights, task="regression", ordered=True
+    )
+    lam = case.lam * as_lambda(float(problem.leaf_errors / total))
+    naive = best_cost(
+        case.points, [[w] for w in weights], lam * total, case.splits, case.depth, 1, case.family,
+        values=[Fraction(value) for value in values],
+    )  # fmt: skip
+    optimum, own = Fraction(naive.cost) / total, Proper(rules=case.family)
+    initial = own.solve(problem, 2 * lam, limits).tree if again else None
+    found = own.solve(problem, lam, limits, initial_tree=initial)
+    assert found.status is Status.OPTIMAL
+    assert found.lower_bound is not None
+    assert found.lower_bound <= optimum <= found.objective <= optimum + problem.tolerance
+    assert found.objective - found.lower_bound <= problem.tolerance
+
+
+UNEVEN = (
+    1.3907072103650063e-05, 1.1512107354413306e-08, 140453590.27748522, 10824.425624516902,
+    9.385796068189801e-07, 421066.85298982955, 0.7842083160873363,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [[0] * 7, range(7)])
+@pytest.mark.parametrize("lam", ["0", "0.01092", "3"])
+@pytest.mark.parametrize("limits", [TWO, replace(TWO, depth=0), replace(TWO, splits=0)])
+def test_weights_of_sixteen_orders_of_magnitude(
+    columns: Sequence[int], lam: str, limits: Limits
+) -> None:
+    codes, targets = [[value] for value in columns], [-6.98, -8.27, -28.9, -4.93, 1.6, -15.9, -4.89]
+    problem = Problem.from_codes(codes, targets, weights=UNEVEN, task="regression", ordered=True)
+    found = solver.solve(problem, lam, "proper", limits)
+    other = solver.solve(problem, lam, "proper", limits, mode="paper")
+    assert found.status is other.status is Status.OPTIMAL
+    assert abs(found.objective - other.objective) <= problem.tolerance
+    assert found.lower_bound is not None
+    assert found.objective - found.lower_bound <= problem.tolerance
+    path = solver.regularization_path(problem, "0.01092", "proper", limits)
+    assert path.status is Status.OPTIMAL
 
 
 @settings(max_examples=60, deadline=None)
