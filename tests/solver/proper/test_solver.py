@@ -164,6 +164,12 @@ def blobs(n: int, d: int, seed: int = 0) -> Problem:
     return problem_of(x.tolist(), y.tolist())
 
 
+@pytest.mark.parametrize("nodes", range(23, 30))
+def test_a_rule_evaluated_twice_keeps_the_limit_on_nodes(nodes: int) -> None:
+    limits = Limits(splits=3, min_leaf_size=8, nodes=nodes)
+    assert solver.solve(blobs(30, 2), 0, "proper", limits).nodes == nodes
+
+
 @pytest.mark.parametrize("depth, splits", [(1, 1), (2, 3)])
 def test_cuts_of_a_depth_agree_with_quantbnb(depth: int, splits: int) -> None:
     problem, limits = blobs(150, 3), Limits(depth=depth)
