@@ -46,7 +46,8 @@ class Proper(Solver):
     may lead to another one of them; the merge takes that of the first shard that found it.
 
     In regression a leaf predicts the mean of its rows. Costs are whole numbers as well, of a unit
-    so small that rounding is within the tolerance (:mod:`solver.proper.squared_costs`).
+    so small that rounding is within the tolerance (:mod:`solver.proper.squared_costs`). So a tree
+    with fewer splits may exist whose objective is the same within the tolerance.
 
     Mode ``paper`` is the published algorithm for comparison: the best tree of each choice of K
     rules, for K up to the limit on splits. The optimum is the same; it is for some dozens of rows.
