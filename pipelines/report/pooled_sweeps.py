@@ -33,11 +33,8 @@ _TASK = ["dataset", "key"]
 _CELL = ["dataset", "encoding", "encoding_options", "solver", "reason", "key"]
 """What tells impossible cells apart."""
 
-_PATH = [
-    "dataset", "encoding", "encoding_options", "solver", "solver_options", "limits", "repeat",
-    "fold",
-]  # fmt: skip
-"""What tells λ-paths apart, but for the λ that they start from."""
+_PATH = ["dataset", "encoding", "encoding_options", "solver", "solver_options", "limits"]
+"""What the λ-paths of a cell have in common, whatever their fold and the λ that they start from."""
 
 
 class _Sweep(NamedTuple):
@@ -61,7 +58,7 @@ def gather_comparison(store_dirs: Sequence[Place]) -> ReportData:
     repeated = plan.duplicated(_CELL) & impossible | ~_best_answered(plan, rows) & ~impossible
     results = label_results(
         rows,
-        _longest_paths(plan[~repeated]).reset_index(drop=True),
+        _one_path_a_fold(plan[~repeated], rows).reset_index(drop=True),
         " and ".join(dict.fromkeys(names)),
     )
     references: dict[str, DatasetRef] = {}
@@ -89,15 +86,21 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, copy=False)
 
 
-def _longest_paths(plan: pd.DataFrame) -> pd.DataFrame:
-    """The plan with one λ-path for each fold of a cell: that from the least λ, which has all of the
-    others. A fold that is there twice would count twice."""
-    is_path = plan["solver_options"].map(asks_for_path).astype(bool)
-    if not is_path.any():
+def _one_path_a_fold(plan: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """The plan with one λ-path for each fold of a cell, as a fold that is there twice would count
+    twice: of the paths of a sweep those of the most folds with a tree, and of equals those from the
+    least λ, which have all of the others."""
+    paths = plan[plan["solver_options"].map(asks_for_path).astype(bool)]
+    if paths.empty:
         return plan
-    order = plan[is_path].assign(_lam=lam_ranks(plan[is_path])).sort_values("_lam", kind="stable")
-    shorter = order.index[order.duplicated(_PATH)]
-    return plan.drop(index=shorter)
+    place, _ = match_rows(rows, paths)
+    with_tree = [status.value for status in Status if status.has_tree]
+    has_tree = np.append(rows["status"].isin(with_tree).to_numpy(bool), False)[place]
+    paths = paths.assign(_has_tree=has_tree, _lam=lam_ranks(paths))
+    sets = paths.groupby([*_PATH, "lam_label"], dropna=False)
+    paths["_trees"] = sets["_has_tree"].transform("sum")
+    order = paths.sort_values(["_trees", "_lam"], ascending=[False, True], kind="stable")
+    return plan.drop(index=order.index[order.duplicated([*_PATH, "repeat", "fold"])])
 
 
 def _check_datasets(sweeps: Sequence[_Sweep]) -> None:

@@ -148,3 +148,21 @@ def test_of_two_paths_of_a_cell_the_longer_one_counts(tmp_path: Path) -> None:
     for found, wanted in zip(both.paths, alone.paths, strict=True):
         pd.testing.assert_frame_equal(found.table, wanted.table)
         assert len(found.exact_paths) == 2
+
+
+def test_a_longer_path_that_has_not_run_hides_no_shorter_one(tmp_path: Path) -> None:
+    for name, least in (("short", "0.1"), ("long", "0.02")):
+        text = SPEC.format(name=name, lambdas=f"[{least}]", seed=0, solvers=PATHS)
+        spec = without_dask.small_sweep(text)
+        if name == "short":
+            without_dask.run_here(tmp_path / name, spec)
+        else:
+            with stores.create(tmp_path / name, spec, print) as made:
+                survey(make_plan(spec), made)
+    both, alone = (
+        gather_comparison([tmp_path / "long", tmp_path / "short"]),
+        gather_report(tmp_path / "short"),
+    )
+    assert len(both.results.rows) == len(alone.results.rows)
+    for found, wanted in zip(both.paths, alone.paths, strict=True):
+        pd.testing.assert_frame_equal(found.table, wanted.table)
