@@ -116,7 +116,9 @@ def _held_out(found: LamPath, tested: Sequence[HeldOut] | None) -> list[tuple[st
         return []
     whose = "the mean" if found.steps[-1].tree.outputs else "the majority class"
     folds = len(tested[0].quality)
-    rows = f"over {count(folds, 'fold')}" if folds > 1 else "on the rows held out"
+    rows = "on the rows held out"
+    if folds > 1:
+        rows = f"mean ± standard error over {count(folds, 'fold')}"
     _, base = held_out_words(tested[0], found.steps[-1].tree)
     told = f"by the tree that the path of the other rows has at the middle of the step, {rows}"
     return [("unseen", f"{told}; {whose} has {base}")]

@@ -136,12 +136,12 @@ def held_out_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def held_out_words(tested: HeldOut, tree: Tree) -> tuple[str, str]:
-    """The quality of such trees on unseen rows, with its spread over folds, and the baseline's."""
+    """The quality of such trees on unseen rows, ± its standard error, and the baseline's."""
     from solver.features.number_format import share, significant
 
     show = significant if tree.outputs else share
-    spread = "" if tested.spread is None else f" ± {significant(tested.spread)}"
-    return f"{show(tested.mean)}{spread}", show(tested.to_dict()["baseline"])
+    error = "" if tested.error is None else f" ± {significant(tested.error)}"
+    return f"{show(tested.mean)}{error}", show(tested.to_dict()["baseline"])
 
 
 def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Request:

@@ -117,8 +117,10 @@ def _lines(solution: Solution, within: str) -> list[tuple[str, str]]:
 def _held_out(solution: Solution, tested: HeldOut) -> str:
     what = "RMSE" if solution.tree.outputs else "accuracy"
     whose = "the mean" if solution.tree.outputs else "the majority class"
-    folds = f" over {count(len(tested.quality), 'fold')}" if tested.spread is not None else ""
     words, base = held_out_words(tested, solution.tree)
+    folds = ""
+    if tested.error is not None:
+        folds = f" (± standard error) over {count(len(tested.quality), 'fold')}"
     return f"{what} {words}{folds} on unseen rows; {whose} has {base}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
@@ -41,16 +42,23 @@ class HeldOut(NamedTuple):
         return statistics.fmean(self.quality)
 
     @property
-    def spread(self) -> float | None:
+    def deviation(self) -> float | None:
         """The standard deviation over the folds; None for a single one."""
         return statistics.stdev(self.quality) if len(self.quality) > 1 else None
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean over the folds; None for a single one."""
+        own = self.deviation
+        return None if own is None else own / math.sqrt(len(self.quality))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         return {
             "folds": list(self.quality),
             "mean": self.mean,
-            "standard_deviation": self.spread,
+            "standard_deviation": self.deviation,
+            "standard_error": self.error,
             "baseline": statistics.fmean(self.baseline),
         }
 

@@ -91,7 +91,7 @@ def test_the_steps_of_a_path_stand_beside_their_accuracy(table: Path) -> None:
     assert len(data["held_out"]) == len(data["steps"])
     shown = run(*given, "--cv", "3").stdout
     assert "unseen accuracy" in shown
-    assert "over 3 folds; the majority class has" in shown
+    assert "mean ± standard error over 3 folds; the majority class has" in shown
     assert f"{data['held_out'][0]['mean']:.3f}"[:5] in shown
     assert "on the rows held out; the majority" in run(*given, "--holdout", "0.25").stdout
     assert "unseen" not in run(*given).stdout
@@ -110,13 +110,16 @@ def test_regression_is_measured_by_its_error(table: Path) -> None:
     assert data["mean"] < data["baseline"] / 2
     shown = run(*given).stdout
     assert f"RMSE {data['mean']:.3g}"[:8] in shown
-    assert "over 3 folds on unseen rows; the mean has" in shown
+    assert "(± standard error) over 3 folds on unseen rows; the mean has" in shown
+    assert data["standard_deviation"] == pytest.approx(np.std(data["folds"], ddof=1))
+    assert data["standard_error"] == pytest.approx(data["standard_deviation"] / 3**0.5)
+    assert f" ± {data['standard_error']:.3g}"[:7] in shown
 
 
 def test_no_share_below_one_is_shown_as_one() -> None:
     leaf = Tree((Node((1, 0), 0),), {}, ("a", "b"))
     assert held_out_words(HeldOut((0.99999, 1.0), (0.99999, 0.99999)), leaf) == (
-        "0.9999 ± 7.071e-06",
+        "0.9999 ± 5.000e-06",
         "0.9999",
     )
 
