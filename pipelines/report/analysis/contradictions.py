@@ -72,6 +72,13 @@ def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=COLUMNS)
 
 
+def has_compared_proofs(rows: pd.DataFrame) -> bool:
+    """Whether two solvers, or option sets of one, have proven bounds of the same problem."""
+    proven = rows["ok"].to_numpy(bool) & rows["lower_bound_exact"].notna().to_numpy(bool)
+    provers = rows.loc[proven, ["problem", "solver_label"]].drop_duplicates()
+    return bool(provers["problem"].duplicated().any())
+
+
 def _claim(row: dict[Any, Any]) -> _Claim:
     bound = row["lower_bound_exact"]
     if row["task"] == REGRESSION:

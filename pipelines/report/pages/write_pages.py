@@ -11,6 +11,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from pipelines.report.analysis.contradictions import has_compared_proofs
 from pipelines.report.analysis.rankings import proof_times, rank
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.charts.proven_within_time import profile_chart
@@ -186,6 +187,7 @@ def _page(report: ReportData, figures: Figures) -> dict[str, Any]:
         "good_trees": [found.dataset for found in report.good_trees],
         "scalings": _scalings(report, figures),
         "disagreements": report.disagreements.to_dict("records"),
+        "compared_proofs": has_compared_proofs(results.rows),
         "failures": failure_groups(results.rows),
         "missing": _missing(results),
         "impossible": _impossible(results),

@@ -99,7 +99,7 @@ def test_the_page_has_answers_paths_and_marked_lambdas(validated: tuple[Path, st
     for text in ("Take ", "one-SE rule", "best mean", "λ-path:", "How to read this", "impossible"):
         assert text in html
     assert html.count("<svg") + html.count("<img") > 8
-    assert "None: on the same problems" in html
+    assert "No proofs were compared" in html
 
 
 def test_every_chart_is_svg_and_every_table_csv_and_parquet(
@@ -170,6 +170,15 @@ def test_a_table_of_many_rows_is_parquet_only(
     assert not (tmp_path / "tables" / "runs.csv").exists()
     assert len(pd.read_parquet(tmp_path / "tables" / "runs.parquet")) == 6
     assert (tmp_path / "tables" / "choices.csv").exists()
+
+
+def test_proofs_that_agree_are_told_from_proofs_that_never_met(tmp_path: Path) -> None:
+    row = run_row(lam="0.05")
+    html, _ = make(tmp_path / "met", [row, row | {"solver": "rival", "key": "rival"}])
+    assert "None: on the same problems" in html
+    html, _ = make(tmp_path / "alone", [row, run_row(name="cart", lam="0.05")])
+    assert "No proofs were compared" in html
+    assert "None: on the same problems" not in html
 
 
 def test_contradictions_are_red(tmp_path: Path) -> None:
@@ -315,7 +324,7 @@ def test_the_report_of_a_real_sweep_of_paths(tmp_path: Path) -> None:
     html = write_report(tmp_path / "store").page.read_text(encoding="utf-8")
     assert "Exact λ-path" in html
     assert "treesweep solve monks-1 --encoding onehot" in html
-    assert "None: on the same problems" in html
+    assert "No proofs were compared" in html
 
 
 def test_the_report_of_a_real_store(tmp_path: Path) -> None:

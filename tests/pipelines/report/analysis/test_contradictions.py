@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.report.analysis.contradictions import find_disagreements
+from pipelines.report.analysis.contradictions import find_disagreements, has_compared_proofs
 from pipelines.report.data.results import failure_groups, label_results
 from tests.helpers.report_rows import as_frame, failed, run_row, sweep_rows
 
@@ -24,6 +24,18 @@ def rival(row: dict[str, Any], **other: Any) -> dict[str, Any]:
 def test_true_results_do_not_contradict_each_other() -> None:
     rows = [*sweep_rows(n_folds=3), *sweep_rows()]
     assert kinds(*rows) == []
+
+
+def test_proofs_are_compared_if_two_solvers_prove_bounds_of_one_problem() -> None:
+    def compared(*rows: dict[str, Any]) -> bool:
+        return has_compared_proofs(label_results(as_frame(rows), None).rows)
+
+    row = run_row(lam="0.05")
+    assert compared(row, rival(row))
+    assert not compared(*sweep_rows(n_folds=3))  # CART proves nothing
+    assert not compared(row, rival(row, lower_bound_exact=None))
+    assert not compared(row, failed(rival(row)))
+    assert not compared(row, rival(run_row(lam="0.05", encoding="categorical")))
 
 
 def test_two_optima_of_one_problem() -> None:

@@ -185,7 +185,7 @@ def test_a_real_sweep_is_run_reported_and_verified(tmp_path: Path) -> None:
     html = write_report(tmp_path / "store").page.read_text(encoding="utf-8")
     assert "polynomial (degree 2), 1 split" in html
     assert "hyperplane, 1 split" in html
-    assert "None: on the same problems" in html
+    assert "No proofs were compared" in html
     assert "wrong</text>" in html  # the rows are drawn
     checked = verify_sweep(tmp_path / "store")
     assert (checked.trees, checked.findings) == (4, [])
