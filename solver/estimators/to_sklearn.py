@@ -35,6 +35,10 @@ def to_sklearn(
     (also a missing value, if training had none) then takes one of the two branches, and does not
     stop at the split.
 
+    A tree stores the weights of its rows and not their number. If the rows have weights,
+    ``tree_.n_node_samples`` is not the number of rows in a node, but their weight
+    (``tree_.weighted_n_node_samples``), rounded to a whole number.
+
     Parameters
     ----------
     tree : Tree, Solution, Step or fitted estimator
