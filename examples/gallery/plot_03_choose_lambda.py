@@ -3,8 +3,9 @@ Choose λ by cross-validation
 ============================
 
 You need not guess a grid. A *breakpoint* is a λ at which one optimal tree replaces another.
-Between two breakpoints, every λ gives the same tree for the whole table. So it is enough to try the
-breakpoints.
+Between two breakpoints, every λ gives the same tree for the whole table. So the breakpoints are a
+natural grid. (The trees of the folds also change in between; the guide to Python shows how to try
+those λ, too.)
 """
 
 import matplotlib.pyplot as plt

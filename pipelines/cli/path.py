@@ -54,8 +54,9 @@ def path(
 ) -> ExitCode:
     """Find the trees that are optimal for some λ, from λ_min up, and prove them.
 
-    The optimal objective is concave and piecewise linear in λ. So finitely many trees are optimal
-    for all λ, and the breakpoints between them are exact. A time limit holds for the whole path;
+    The optimal objective is concave and piecewise linear in λ. So finitely many trees suffice:
+    for every λ one of them is optimal. The breakpoints, where one tree replaces another, are exact.
+    A time limit holds for the whole path;
     limits of memory and nodes hold for the search at each λ.
 
     DATA is a file (CSV, Excel, Parquet, Arrow, Feather), the name of a built-in dataset (see

@@ -120,7 +120,7 @@ class Wish(NamedTuple):
 )  # fmt: skip
 @click.option(
     "--monotone", multiple=True, nargs=2, metavar="NAME CLASS",
-    help="Show the best good tree that, once it predicts CLASS, still does as NAME grows.",
+    help="Show the best good tree that never stops predicting CLASS as NAME grows.",
 )  # fmt: skip
 def rashomon(
     data: str,

@@ -48,8 +48,8 @@ class Best:
     verdict: str  #: one sentence: how good it is on unseen rows, and what is proven
     reasons: tuple[str, ...]
     encoding: str | None = None
-    """The encoding; None without a recommendation. Its options are given if the sweep has the
-    encoding with different options."""
+    """The encoding; None without a recommendation. If the sweep has this encoding more than once,
+    with different options, they are part of the name: ``quantiles (k=4)``."""
     solver: str | None = None
     lam: str | None = None
     """λ, or an interval of λ on a λ-path; None if there are only training results and they cannot
@@ -225,8 +225,9 @@ class SweepResults:
         Parameters
         ----------
         dataset, encoding, solver : str, optional
-            Names as :meth:`best` gives them. The options belong to the name if the sweep has it
-            with different options. A name is not needed if the sweep has only one.
+            Names as :meth:`best` gives them. If the sweep has an encoding or a solver more than
+            once, with different options, they are part of the name: ``"quantiles (k=4)"``. A name
+            is not needed if the sweep has only one.
         fold, repeat : int, optional
             The number of the fold and of the repetition, from 0.
 

@@ -179,8 +179,11 @@ class Encoder:
         return codes
 
     def without_numbers_unknown(self, frame: pd.DataFrame) -> Encoder:
-        """A copy for another table. If a column of this table has unseen numbers, the copy knows
-        only the order of the column's numbers."""
+        """A copy for the table ``frame``.
+
+        If a column of ``frame`` has numbers that were not in the fit, the copy can only compare the
+        numbers of this column with thresholds. Sums such as hyperplanes cannot use the column.
+        """
         frame = text_names(frame)
         tests = tuple(
             replace(test, values=None)

@@ -70,7 +70,8 @@ class BranchesClassifier(SparseTreeClassifier):
         The fitted encoding.
     tree_ : Tree
         The tree. It can be stored as JSON and predicts without scikit-learn. Its counts are whole
-        numbers: the weights, multiplied by ``tree_.weight_scale`` if there are weights.
+        numbers: numbers of rows, or, with sample weights, sums of weights multiplied by
+        ``tree_.weight_scale``.
     solution_ : Solution
         The whole result of the search.
     objective_ : float
@@ -94,10 +95,10 @@ class BranchesClassifier(SparseTreeClassifier):
 
     Notes
     -----
-    The tree is optimal for the encoded problem. The encoding ``thresholds`` loses no cut of the
-    training data, but the search takes longer. A missing number counts as below every threshold and
-    has a test of its own; a missing category is a category. If a limit ends the search before the
-    proof, a ``ConvergenceWarning`` says how far the tree can be from optimal.
+    The tree is optimal for the encoded problem. With ``encoding="thresholds"`` no cut of the
+    training data is lost, but the search takes longer. A missing number counts as below every
+    threshold and has a test of its own; a missing category is a category. If a limit ends the
+    search before the proof, a ``ConvergenceWarning`` says how far the tree can be from optimal.
 
     Examples
     --------

@@ -68,8 +68,8 @@ class Path(RichDisplay):
         The lower bounds that were proven at single λ, from the smallest λ on.
     status : Status
         ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; otherwise
-        what ended the search. It is also ``stopped`` if the search cannot decide which tree is best
-        at a breakpoint. This happens if the λ of the breakpoint has too many digits for the
+        what ended the search. The status is also ``stopped`` if the search cannot decide which tree
+        is best at a breakpoint. This happens if the λ of the breakpoint has too many digits for the
         integers of the search, and searches at neighbouring λ do not decide it.
     seconds : float
         Time of all searches, without compilation.

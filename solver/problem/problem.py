@@ -355,7 +355,7 @@ class Problem:
 
     @cached_property
     def unavoidable_errors(self) -> int | Fraction:
-        """Errors, or squared error, of every tree: equal rows may have different targets."""
+        """Errors, or squared error, that no tree avoids: equal rows have different targets."""
         if self.values is None:
             return int((self.counts.sum(axis=1) - self.counts.max(axis=1)).sum())
         group, first = equal_rows(self.codes)
@@ -367,7 +367,7 @@ class Problem:
 
     @cached_property
     def tolerance(self) -> Fraction:
-        """The largest difference of equal objectives; 0 for classification with exact weights."""
+        """Objectives this close count as equal; 0 for classification with exact weights."""
         return self.float_tolerance + 2 * self.rounding
 
     @cached_property
@@ -456,8 +456,8 @@ class Problem:
         raise InputError(f"the problem does not know the numbers of column {column!r}")
 
     def cut_number(self, feature: int, code: int) -> int:
-        """The position of a cut in ``tests``. The cut sends a row to branch 0 if the row's code of
-        the feature is at most ``code``. A feature that is not ordered has only one test."""
+        """The position of a cut in ``tests``. The cut sends a row to branch 0 if the row's code
+        of the feature is at most the argument ``code``. An unordered feature has only one test."""
         return self.tests.first[feature] + code if isinstance(self.tests, CutTests) else feature
 
     def locate_cut(self, number: int) -> tuple[int, int]:

@@ -253,9 +253,9 @@ class RashomonSet:
     ) -> Iterator[Tree]:
         """The good trees one after the other, the best first.
 
-        If several features separate all rows in the same way, trees use the first one that is
-        allowed. If ``monotone`` is given, the trees use each of these features, not only the first
-        one.
+        :attr:`n_trees` counts features that separate all rows in the same way as different ones.
+        Here a tree is not repeated for each of them: it uses the first one that is allowed. With
+        ``monotone`` there is a tree for each of them.
 
         Parameters
         ----------
@@ -282,8 +282,8 @@ class RashomonSet:
         -----
         Take two rows that differ only in the column. If a monotone tree predicts the class for the
         row with the smaller value, it also predicts the class for the other row. This holds for
-        values that occur in the training rows, and for values that no threshold separates from one
-        of these. A missing value is smaller than all others.
+        values that occur in the training rows. It also holds for any other value that is on the
+        same side of every threshold as one of them. A missing value is smaller than all others.
         """
         if order not in ORDERS:
             raise InputError(f"order = {order!r} is none of {', '.join(ORDERS)}")

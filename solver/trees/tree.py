@@ -142,8 +142,12 @@ class Tree(RichDisplay):
 
     @property
     def texts(self) -> dict[str, set[str]]:
-        """For each column that the tree reads, and for each target, the texts that the tree
-        knows."""
+        """For each column that the tree reads, the categories that are texts and that its splits
+        name (empty for numbers). For each target, its labels that are texts.
+
+        Texts that a file would read as missing, such as ``NA``, are there even if no split names
+        them.
+        """
         found = {name: set(spec.texts) for name, spec in self.columns.items()}
         found |= {name: set() for name in self.outputs}
         found.setdefault(self.target, set()).update(c for c in self.classes if isinstance(c, str))

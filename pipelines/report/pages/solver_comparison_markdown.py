@@ -37,8 +37,8 @@ _OUTCOMES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 _OUTCOME_WORDS = """\
 *Claimed*: the solver says that its tree is optimal, and no better tree is known. *Refuted*: a
 better tree is known. *No proof*: the search ended without a claim. *Common problems*: all solvers
-that prove or claim anything ran on them. The mean time (geometric, of seconds plus one) and
-*fastest on* are of these problems. *× virtual best*: the mean time divided by the mean of the
+that prove or claim anything ran on them. Only these count for *mean time* (the geometric mean of
+seconds plus one) and *fastest on*. *× virtual best*: the mean time divided by the mean of the
 fastest times. *Gap* and *above best*: of the runs without an answer, how far the tree is on
 average above the solver's own bound and above the best tree known."""
 _DUELS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
