@@ -115,7 +115,8 @@ def _draw(axes: Axes, regions: Regions, plane: Plane) -> None:
         aspect="auto", interpolation="none",
     )  # fmt: skip
     for height in regions.heights:
-        if np.nanmin(height) < 0 < np.nanmax(height):
+        known = height[np.isfinite(height)]  # none if the tree does not reach the split
+        if len(known) and known.min() < 0 < known.max():
             axes.contour(
                 regions.across, regions.up, height, levels=[0.0], colors=[FAINT], linewidths=0.8
             )

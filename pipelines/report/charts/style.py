@@ -108,7 +108,7 @@ _PLAIN = FuncFormatter(
     lambda value, _: f"{value:g}" if value < 1e6 else f"{value:.0e}".replace("e+0", "e")
 )
 
-PERCENT = FuncFormatter(lambda value, _: f"{100 * value:.4g} %")
+PERCENT = FuncFormatter(lambda value, _: f"{100 * value:.10g} %")
 
 
 @contextmanager

@@ -131,9 +131,10 @@ def _panel(panel: Panel, axis: LambdaAxis) -> str:
     values = np.concatenate([v for line in panel.lines for v in _reach(line)])
     values = _heights(values[np.isfinite(values)], panel.log)
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-    ticks = [float(np.log10(tick)) for tick in log_ticks(low, high)] if panel.log else []
-    ticks = ticks[:: max(len(ticks) // 3, 1)] if len(ticks) > 1 else _ticks(low, high)
+    ticks = _log_ticks(low, high) if panel.log else _ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
+    if _is_flat(low, high):  # its line is in the middle
+        low, high = low - 1, high + 1
     left, right, base = _LEFT, _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     reach = axis.place([float(lam) for line in panel.lines for lam in line.lams])
     start, stop = float(reach.min()), float(reach.max())
@@ -152,7 +153,7 @@ def _panel(panel: Panel, axis: LambdaAxis) -> str:
     for tick in ticks:
         value = 10.0**tick if panel.log else tick
         y = float(up(np.array([value]))[0])
-        text = f"{100 * value:.3g} %" if panel.percent else f"{value:.4g}"
+        text = f"{100 * value:.10g} %" if panel.percent else f"{value:.10g}"
         parts.append(
             f'<path d="M{left} {y:.1f}H{right}" stroke="{GRID}"/>'
             f'<text x="{left - 4}" y="{y + 3:.1f}" text-anchor="end">{text}</text>'
@@ -222,9 +223,25 @@ def _stretches(chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
+def _is_flat(low: float, high: float) -> bool:
+    """Whether the values between differ by rounding alone."""
+    return high - low <= max(abs(low), abs(high), 1e-3) * 1e-9
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """The logarithms of about three round numbers within a range of logarithms, or around it."""
+    ticks = log_ticks(low, high)
+    ticks = ticks[:: max(len(ticks) // 3, 1)]
+    if len(ticks) < 2:
+        ticks = [tick for tick in _ticks(10.0**low, 10.0**high) if tick > 0]
+    return [float(np.log10(tick)) for tick in ticks]
+
+
 def _ticks(low: float, high: float) -> list[float]:
-    """About three round numbers that cover a range."""
-    span = max(high - low, abs(high) * 1e-9, 1e-12)
+    """About three round numbers that cover a range; of one value this value."""
+    if _is_flat(low, high):
+        return [float(f"{high:.6g}")]
+    span = high - low
     power = 10.0 ** np.floor(np.log10(span / 3))
     step = next(s * power for s in (1, 2, 2.5, 5, 10, 20) if span / (s * power) <= 3.5)
     first, last = np.floor(low / step + 1e-9), np.ceil(high / step - 1e-9)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,3 +63,31 @@ def test_one_value_everywhere_still_has_a_scale() -> None:
     svg = small_chart([Panel("flat", [Line(np.array([0.1, 0.2]), np.zeros(2), "#000")])], "flat")
     ElementTree.fromstring(svg)
     assert "nan" not in svg
+
+
+@pytest.mark.parametrize("percent", [False, True])
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize(
+    "values",
+    [[1, 1], [1, 1 + 1e-13], [0.99951, 0.99984], [0.26000001, 0.26000004], [0.2, 0.3], [2, 500]],
+)
+def test_labels_of_an_axis_are_different_and_true(
+    values: list[float], log: bool, percent: bool
+) -> None:
+    """99.96 % is not 100 %, and an axis from 1 to 1 says nothing."""
+    line = Line(np.array([0.1, 0.2]), np.array(values), "#000")
+    svg = small_chart([Panel("p", [line], percent=percent, log=log)], "chart")
+    found = re.findall(r'y="([0-9.]+)" text-anchor="end">([0-9.e-]+)', svg)
+    places, labels = zip(*((float(y), float(text)) for y, text in found), strict=True)
+    assert len(set(labels)) == len(labels)
+    heights = np.array(labels) / (100 if percent else 1)
+    drawn = re.search(r'points="([0-9., ]+)"', svg)
+    assert drawn
+    ends = [float(point.split(",")[1]) for point in drawn[1].split()]
+    if len(labels) == 1:
+        assert np.allclose(ends, places[0] - 3, atol=1)
+        return
+    scaled = np.log10(heights) if log else heights
+    wanted = np.interp(np.log10(values) if log else values, scaled, places) - 3
+    inside = (np.array(values) >= min(heights)) & (np.array(values) <= max(heights))
+    assert np.allclose(np.array(ends)[inside], wanted[inside], atol=1)
