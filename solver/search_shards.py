@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from solver.solution import Solution, Status
+from solver.solution import Solution, Status, TracePoint
 
 FOUND = "found"
 """In ``Solution.extra`` of a shard: whether it found the tree itself."""
@@ -30,7 +30,7 @@ def merge(solutions: Sequence[Solution]) -> Solution:
     The tree is the best one, then the one of fewest splits, then that of the first shard that
     found it itself. The bound is the least bound, because
     the optimum is in one of the shards. Seconds, iterations, nodes and counts add up, bytes are
-    the largest; the trace is that of the shard with the tree.
+    the largest; the trace is that of a worker that searches the shards one after the other.
 
     Raises
     ------
@@ -55,8 +55,29 @@ def merge(solutions: Sequence[Solution]) -> Solution:
         iterations=sum(s.iterations for s in solutions),
         nodes=sum(s.nodes for s in solutions),
         peak_bytes=max(s.peak_bytes for s in solutions),
+        trace=_one_after_the_other(solutions),
         extra={**best.extra, **_sums(solutions), "shards": len(solutions)},
     )
+
+
+def _one_after_the_other(solutions: Sequence[Solution]) -> tuple[TracePoint, ...]:
+    """The progress of all shards. A shard proves bounds of its own part: the least one holds for
+    the whole. That of a shard whose turn has not come is the first that it will prove."""
+    bounds = [s.trace[0].lower_bound if s.trace else None for s in solutions]
+    found: list[TracePoint] = []
+    started, objective, bound = 0.0, float("inf"), None
+    for place, part in enumerate(solutions):
+        for point in part.trace:
+            bounds[place] = point.lower_bound
+            objective = min(objective, point.objective)
+            known = [b for b in bounds if b is not None]
+            if len(known) == len(bounds):
+                bound = max(min(known), min(known) if bound is None else bound)
+            new = TracePoint(started + point.seconds, objective, bound)
+            if not found or found[-1][1:] != new[1:]:
+                found.append(new)
+        started += part.seconds
+    return tuple(found)
 
 
 def _sums(solutions: Sequence[Solution]) -> dict[str, int]:

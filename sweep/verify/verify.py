@@ -254,6 +254,7 @@ def _check_row(row: Mapping[str, Any], seen: set[bytes]) -> Iterator[str]:
         yield f"a row of status {status} has no tree"
     else:
         yield from _check_bounds(row, status)
+        yield from _check_trace(row)
         yield from check_path_columns(row)
 
 
@@ -295,6 +296,20 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
     tolerance = Fraction(row["tolerance"])
     if (status is Status.OPTIMAL) != (gap <= tolerance) and not is_open:
         yield f"the status is {status} and the gap is {gap}"
+
+
+def _check_trace(row: Mapping[str, Any]) -> Iterator[str]:
+    """Check that the search never claimed more than it ended with: reports draw its progress."""
+    value = float(row["objective"])
+    slack = float(row["tolerance"]) + 1e-9 * max(abs(value), 1.0)
+    for point in row["trace"] or ():
+        if point["objective"] is not None and point["objective"] < value - slack:
+            yield f"the trace has the objective {point['objective']}, the tree has {value}"
+            return
+        bound = point["lower_bound"]
+        if bound is not None and bound > value + slack:
+            yield f"the trace has the lower bound {bound}, above the objective {value}"
+            return
 
 
 def _check_regression(row: Mapping[str, Any], loss: Fraction) -> Iterator[str]:

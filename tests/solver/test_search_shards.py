@@ -12,7 +12,7 @@ from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.errors import UnsupportedError
 from solver.search_shards import FOUND, RULES, Shard, merge
-from solver.solution import Solution, Status
+from solver.solution import Solution, Status, TracePoint
 
 
 @pytest.fixture
@@ -41,6 +41,15 @@ def test_the_bound_is_that_of_the_weakest_part(part: Solution) -> None:
     high = replace(part, lower_bound=part.objective + 1, objective=part.objective + 1)
     assert merge([high, part]).status is Status.OPTIMAL
     assert merge([high, part]).lower_bound == part.objective
+
+
+def test_the_trace_claims_no_more_than_all_parts_prove(part: Solution) -> None:
+    """A part of bad trees is soon proven, which says nothing about the others."""
+    bad = replace(part, seconds=2.0, trace=(TracePoint(0, 0.5, 0.2), TracePoint(2, 0.4, 0.4)))
+    good = replace(part, seconds=1.0, trace=(TracePoint(0, 0.6, 0.1), TracePoint(1, 0.3, 0.3)))
+    assert merge([bad, good]).trace == ((0, 0.5, 0.1), (2, 0.4, 0.1), (3, 0.3, 0.3))
+    unknown = merge([bad, replace(good, trace=())]).trace
+    assert [point.lower_bound for point in unknown] == [None, None]
 
 
 def test_parts_of_different_solves_are_refused(part: Solution) -> None:

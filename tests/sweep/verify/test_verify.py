@@ -72,6 +72,7 @@ def _better(row: Row) -> None:
     for name in ("objective", "lower_bound"):
         row[name], row[f"{name}_exact"] = float(value), str(value)
     row["loss"] = float(value - Fraction(row["lam_exact"]) * row["splits"])
+    row["trace"] = []
 
 
 def _too_good(row: Row) -> None:
@@ -81,6 +82,7 @@ def _too_good(row: Row) -> None:
     for name in ("objective", "lower_bound"):
         row[name], row[f"{name}_exact"] = float(value), str(value)
     row["loss"] = float(value - Fraction(row["lam_exact"]) * row["splits"])
+    row["trace"] = []
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,8 @@ def _too_good(row: Row) -> None:
         (lambda row: row.update(test_accuracy=None), "test_accuracy is None, the tree and the data"),
         (lambda row: row.update(test_r2=0.5), "test_r2 is 0.5, the tree and the data say None"),
         (lambda row: row.update(tolerance=0.1), "the tolerance is 0.1, in classification it is 0"),
+        (lambda row: row.update(trace=[{"seconds": 0.1, "objective": 0.9, "lower_bound": 0.8}]), "the trace has the lower bound 0.8, above"),
+        (lambda row: row.update(trace=[{"seconds": 0.1, "objective": 0.001, "lower_bound": 0.0}]), "the trace has the objective 0.001, the tree"),
         (lambda row: row.update(n_classes=7), "n_classes is 7, the data say"),
         (lambda row: row.update(n_test=1), "n_test is 1"),
         (lambda row: row.update(leaves=99), "leaves is 99"),
