@@ -132,16 +132,18 @@ def test_jobs_that_never_work_are_given_up(
     bare.write_text("#!/bin/sh\necho 'No module named distributed' >&2\nexit 1\n")
     bare.chmod(0o755)
     config = Slurm.model_validate(slurm.config(python=str(bare), jobs=1))
-    message = r"3 jobs ended before a worker of theirs had come \(No module named distributed\)"
+    message, notes = "3 jobs ended before a worker of theirs had come", []
     monkeypatch.setattr(slurm_cluster, "_UPDATE_SECONDS", 0.3)
     monkeypatch.setattr(slurm_cluster, "_ADAPT_SECONDS", 0.3)
     with open_cluster(config) as client, pytest.raises(InputError, match=message):
         work = client.submit(sum, [1, 2])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while time.monotonic() < deadline:
-            config.maintain(client, 0, 10)
+            notes += config.maintain(client, 0, 10)
             time.sleep(0.3)
         assert work.status == "pending"
+    # On a busy machine the log of a job may come after its end.
+    assert any("(No module named distributed)" in note for note in notes), notes
 
 
 @pytest.mark.slow
@@ -154,7 +156,7 @@ def test_jobs_come_and_go_with_the_work(
     notes: list[str] = []
 
     def watch(client: Client, until: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not until():
             assert time.monotonic() < deadline, (notes, slurm.jobs())
             notes.extend(config.maintain(client, 0, 1))
@@ -163,7 +165,7 @@ def test_jobs_come_and_go_with_the_work(
     with open_cluster(config) as client:
         work = [client.submit(time.sleep, 3 + i / 100, key=f"sleep-{i}") for i in range(30)]
         watch(client, lambda: len(slurm.jobs()) == 2)
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=180)
         job, _ = slurm.jobs()
         slurm.run("scancel", job)
         watch(client, lambda: job not in slurm.jobs() and len(slurm.jobs()) == 2)

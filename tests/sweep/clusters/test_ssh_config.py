@@ -174,7 +174,7 @@ def nodes_of(servers: ssh_server.Servers) -> list[psutil.Process]:
 @pytest.mark.slow
 def test_no_secret_is_seen_and_nobody_else_is_let_in(ssh_servers: ssh_server.Servers) -> None:
     with open_cluster(Ssh.model_validate(ssh_servers.config())) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=180)
         address = client.scheduler_info()["address"]
         nodes = nodes_of(ssh_servers)
         assert len(nodes) == 3
