@@ -114,7 +114,7 @@ def kill_scheduler(target: Target) -> bool:
         return False
     hit = send(processes.scheduler.pid, signal.SIGKILL)
     processes.scheduler.join(10)
-    processes.wait_for_driver(60)
+    processes.wait_for_driver(180)
     return hit
 
 
@@ -124,7 +124,7 @@ def kill_driver(target: Target) -> bool:
     assert driver is not None
     assert driver.pid is not None
     hit = send(driver.pid, signal.SIGKILL)
-    target.processes.wait_for_driver(20)
+    target.processes.wait_for_driver(60)
     return hit
 
 
@@ -138,7 +138,7 @@ def kill_driver_at_a_write(target: Target) -> bool:
 def interrupt(target: Target) -> bool:
     """Ctrl-C once: the driver keeps what it has and ends."""
     hit = _interrupt(target)
-    target.processes.wait_for_driver(60)
+    target.processes.wait_for_driver(180)
     return hit
 
 
@@ -147,7 +147,7 @@ def interrupt_twice(target: Target) -> bool:
     hit = _interrupt(target)
     target.nap(0.01, 0.3)
     _interrupt(target)
-    target.processes.wait_for_driver(60)
+    target.processes.wait_for_driver(180)
     return hit
 
 
