@@ -79,7 +79,7 @@ class JobsCluster(SLURMCluster):
         self._notes: deque[str] = deque()
         self._began: dict[Any, float] = {}
         self._seen: set[Any] = set()
-        self._failures = 0
+        self._failures, self._why = 0, ""
         self._error: InputError | None = None
         self._updating: asyncio.Future[None] | None = None
         self._updated = -_UPDATE_SECONDS
@@ -168,16 +168,17 @@ class JobsCluster(SLURMCluster):
         self._forget(name)
         lived = time.monotonic() - self._began.pop(name, 0.0)
         if name in self._seen or lived > self._seconds - _YOUNG_SECONDS:
-            self._failures = 0
+            self._failures, self._why = 0, ""
             self._notes.append(f"job {job.job_id} has ended")
             return
         self._failures += 1
         why = last_log_line(self._logs, job.job_id)
+        self._why = why or self._why  # on a busy machine the log may come after the end
         self._notes.append(f"job {job.job_id} ended before a worker of it had come{why}")
         if self._failures >= _MOST_FAILURES:
             self._error = InputError(
-                f"{self._failures} jobs ended before a worker of theirs had come{why}; the logs "
-                f"are in {self._logs}"
+                f"{self._failures} jobs ended before a worker of theirs had come{self._why}; the "
+                f"logs are in {self._logs}"
             )
 
     async def scale(self, n: int) -> None:  # type: ignore[override]

@@ -132,18 +132,16 @@ def test_jobs_that_never_work_are_given_up(
     bare.write_text("#!/bin/sh\necho 'No module named distributed' >&2\nexit 1\n")
     bare.chmod(0o755)
     config = Slurm.model_validate(slurm.config(python=str(bare), jobs=1))
-    message, notes = "3 jobs ended before a worker of theirs had come", []
+    message = r"3 jobs ended before a worker of theirs had come \(No module named distributed\)"
     monkeypatch.setattr(slurm_cluster, "_UPDATE_SECONDS", 0.3)
     monkeypatch.setattr(slurm_cluster, "_ADAPT_SECONDS", 0.3)
     with open_cluster(config) as client, pytest.raises(InputError, match=message):
         work = client.submit(sum, [1, 2])
         deadline = time.monotonic() + 180
         while time.monotonic() < deadline:
-            notes += config.maintain(client, 0, 10)
+            config.maintain(client, 0, 10)
             time.sleep(0.3)
         assert work.status == "pending"
-    # On a busy machine the log of a job may come after its end.
-    assert any("(No module named distributed)" in note for note in notes), notes
 
 
 @pytest.mark.slow
