@@ -12,7 +12,7 @@ from solver import InputError, Limits, Problem, Status, solve
 from solver.proper import Proper
 from solver.search_shards import Shard, merge
 from solver.verify.scorer import score
-from tests.helpers.point_problems import cases
+from tests.helpers.point_problems import Case, cases
 from tests.naive_geometry import best_cost
 
 MODES = ("search", "paper")
@@ -98,7 +98,15 @@ def check_regression(case, spread, mode, **options):
     assert solution.objective - optimum <= problem.tolerance
     assert score(problem, solution.tree, case.lam).objective == solution.objective
     if case.lam > 0 or mode == "search":
-        assert solution.splits == splits
+        assert solution.splits == splits or is_a_near_tie(solution, optimum, splits)
+
+
+def is_a_near_tie(solution, optimum, splits):
+    """Whether a tree of fewer splits was taken that costs more, by less than the tolerance.
+
+    With 0.1 as a target a split may save 10⁻¹⁹ more than it costs, as 0.1 is not a tenth.
+    """
+    return solution.splits < splits and solution.objective > optimum
 
 
 SPREADS = st.sampled_from([1, 0.1, -1e9, 2.0**-40])
@@ -134,6 +142,16 @@ def test_paper_finds_the_optimum_of_regression_a_thousand_times(case, memo, thin
 @given(case=cases(rows=7), memo=st.booleans(), spread=SPREADS)
 def test_the_search_finds_the_optimum_of_regression_a_thousand_times(case, memo, spread):
     check_regression(case, spread, "search", memo=memo)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_trees_that_rounding_cannot_tell_apart_the_one_of_fewest_splits_is_taken(mode):
+    points = ((0, 0, 1), (0, 0, 0), (0, 0, 0), (0, 1, 0), (0, 1, 0))
+    case = Case(points, (0, 0, 2, 2, 2), (7, 1, 1, 1, 2), Fraction(1, 1000), 2, None, 1, "axis")
+    (optimum, splits), problem = naive_regression(case, 0.1), numbers_of(case, 0.1)
+    solution = Proper(mode=mode).solve(problem, case.lam, TWO)
+    assert (splits, solution.splits) == (2, 1)
+    assert 0 < solution.objective - optimum < Fraction(1, 10**18)
 
 
 @pytest.mark.parametrize("mode", MODES)
