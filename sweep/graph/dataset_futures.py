@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, MutableSequence
+from collections.abc import Callable, MutableSequence
 from typing import Any, NamedTuple
 
 from distributed import Client, Future
@@ -97,7 +97,7 @@ class Data:
     def again(self, key: str, suspect: bool = False) -> None:
         """Submit a step anew when it is needed next."""
         if suspect:
-            self._suspects.add(_name(key))
+            self._suspects.add("-".join(key.split("-")[:2]))  # the step, of whichever attempt
         for number in [n for n, found in self._held.items() if key in (s.key for s in found)]:
             del self._held[number]
         for digest in [d for d, loaded in self._loaded.items() if loaded.key == key]:
@@ -143,7 +143,8 @@ class Data:
         return dataset
 
     def _evict(self) -> None:
-        sizes = [*self._sizes()]
+        nodes = [self._plan.nodes[number] for number in self._held]
+        sizes = [4 * node.info.n_rows * (node.n_features + 20) for node in nodes]
         while len(sizes) > 1 and (sum(sizes) > _CACHE_BYTES or len(sizes) > _CACHE_NODES):
             self._held.popitem(last=False)
             del sizes[0]
@@ -151,13 +152,3 @@ class Data:
         needed = {self._plan.nodes[number].info.data_hash for number in self._held}
         for digest in self._loaded.keys() - needed:
             del self._loaded[digest]
-
-    def _sizes(self) -> Iterator[int]:
-        for number in self._held:
-            node = self._plan.nodes[number]
-            yield 4 * node.info.n_rows * (node.n_features + 20)
-
-
-def _name(key: str) -> str:
-    """What a step is of, from the key of one attempt."""
-    return "-".join(key.split("-")[:2])

@@ -243,9 +243,7 @@ class _Session:
     def _progress(self, window: Window, now: float, active: bool) -> Progress:
         seconds = now - self.began
         rate = self.ran / seconds if seconds > 0 else 0.0
-        gaps = [*self.open_gaps.values()]
-        if self.worst_gap is not None:
-            gaps.append(self.worst_gap)
+        gaps = [gap for gap in (self.worst_gap, *self.open_gaps.values()) if gap is not None]
         done, shards = window.shards.counts
         return Progress(
             active=active,

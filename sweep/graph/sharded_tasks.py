@@ -76,8 +76,8 @@ class Shards:
 
     Attributes
     ----------
-    merged : deque of dict
-        Rows of tasks whose last shard had been finished by an earlier driver.
+    made : list of dict
+        Rows that the driver has made.
     kept : deque of (str, Shard, Finished)
         Finished shards that are worth keeping on the disk, with the keys of their tasks.
     """
@@ -86,7 +86,7 @@ class Shards:
         self._store = store
         self._open: dict[str, _Divided] = {}
         self._ended: set[str] = set()
-        self.merged: deque[Row] = deque()
+        self.made: list[Row] = []
         self.kept: deque[tuple[str, Shard, Finished]] = deque()
 
     @property
@@ -104,7 +104,7 @@ class Shards:
             return False
         divided = self._open.get(task.key) or self._recall(task, task.shard)
         if len(divided.rows) == divided.number:
-            self.merged.append(self._merge(task.key))
+            self.made.append(self._merge(task.key))
             return False
         return task.shard.index not in divided.rows
 

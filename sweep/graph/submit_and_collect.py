@@ -45,8 +45,6 @@ from sweep.worker.stop_requests import give_up, request_stop, take_over
 from sweep.worker.tasks import warm_up_aside
 from sweep.worker.timed_batch import REST
 
-Row = dict[str, Any]
-
 _PER_THREAD = 3
 _MOST_PER_THREAD = 24
 _WINDOW_SECONDS = 12.0
@@ -121,7 +119,6 @@ class Window:
         self._failures = Failures(self.notes)
         self._batching = Batching(run.batch_seconds)
         self._out: dict[str, Batch] = {}
-        self._made: list[Row] = []
         self._stopped: list[Task] = []
         self._least_threads = max(1, watch.cluster.most_workers)
         self._looked = self._told_shards = -math.inf
@@ -265,10 +262,10 @@ class Window:
         self._failures.spared.clear()
         self._release()
         self.notes.extend([*self.transfers.notes(), *self.store.states.notes()])
-        made = [*self.shards.merged, *self._made]
-        self.shards.merged.clear()
-        self._made.clear()
-        return [*found, as_finished(made)] if made else found
+        if self.shards.made:
+            found.append(as_finished([*self.shards.made]))
+            self.shards.made.clear()
+        return found
 
     def _take(self, future: Future[Finished], result: Any) -> Finished | None:
         batch = self._out.pop(str(future.key), None)
@@ -336,7 +333,7 @@ class Window:
             self.snapshots.append(reached)
         if any(not Status(row["status"]).has_tree for row in found):
             self._tell_workers(give_up, task.key)
-        self._made += found
+        self.shards.made += found
 
     def _tell_shards(self) -> None:
         """Pass on what running shards have found."""
@@ -413,7 +410,7 @@ class Window:
                 deaths = max(1, deaths) - 1  # the last one is that of this attempt
             cell = self._cells.plain(task, deaths)
             nowhere = Provenance(None, None, result_rows.now())
-            self._made.append(result_rows.failed(task.node.info, cell, nowhere, why, status))
+            self.shards.made.append(result_rows.failed(task.node.info, cell, nowhere, why, status))
 
     # What is heard
 
@@ -436,7 +433,7 @@ class Window:
             path = self.store.states.incoming(event["token"])
             names = ("key", "token", "address", "size", "iterations")
             self.transfers.fetch(Transfer(path=path, **{name: event[name] for name in names}))
-        elif kind == WANTED and (held := self._cells.held(event["key"])) is not None:
+        elif kind == WANTED and (held := self._cells.held.get(event["key"])) is not None:
             key, token, address = event["key"], event["token"], event["address"]
             size, done = held.size, held.reached.iterations
             self.transfers.deliver(Transfer(key, token, address, size, done, source=held.open))

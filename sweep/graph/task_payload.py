@@ -26,12 +26,17 @@ class CellMaker:
         Asked for the best trees of divided tasks.
     run : str
         The run's name.
+
+    Attributes
+    ----------
+    held : dict of str to Held
+        States that tasks were to begin with, by the tasks' keys: their workers will ask for them.
     """
 
     def __init__(self, plan: Plan, store: Store, shards: Shards, run: str) -> None:
         self._plan, self._store, self._shards, self._run = plan, store, shards, run
         self._numbers = itertools.count()
-        self._held: dict[str, Held] = {}
+        self.held: dict[str, Held] = {}
 
     def make(self, task: Task, deaths: int) -> Cell:
         """The cell of a task that has killed N workers in this run."""
@@ -42,7 +47,7 @@ class CellMaker:
         held = self._store.state(block, cell.lam, cell.key, cell.identity)
         if held is None:
             return cell
-        self._held[cell.key] = held
+        self.held[cell.key] = held
         checkpoint = cell.checkpoint
         if checkpoint is None or checkpoint.seconds < held.reached.seconds:
             checkpoint = replace(held.reached, key=cell.key)
@@ -71,11 +76,7 @@ class CellMaker:
             incumbent=self._shards.incumbent(task),
         )
 
-    def held(self, key: str) -> Held | None:
-        """The state that a task was to begin with, when its worker asks for it."""
-        return self._held.get(key)
-
     def forget(self, tasks: Sequence[Task]) -> None:
         """The states of these tasks will not be asked for again."""
         for task in tasks:
-            self._held.pop(task.key, None)
+            self.held.pop(task.key, None)

@@ -271,10 +271,10 @@ def test_what_an_earlier_driver_has_kept_is_not_done_again(
     store.save_shard(row["key"], Shard(2, 3), one(part(row)))
     shards = Shards(store)
     assert not shards.is_due(pieces[1])
-    (merged,) = shards.merged
+    (merged,) = shards.made
     assert merged["status"] == "optimal"
     assert not shards.is_due(pieces[2])
-    assert len(shards.merged) == 1
+    assert len(shards.made) == 1
     other = Shards(store)  # shards of another number are no answers, but their trees are of use
     five = [piece._replace(shard=Shard(i, 5)) for i, piece in enumerate(pieces)]
     assert [other.is_due(piece) for piece in five] == [True, True, True]
