@@ -150,8 +150,8 @@ def _value(column: str, tests: Sequence[NodeTest], cell: Sequence[int]) -> float
             return float(value)
         raise UnsupportedError(f"the values of column {column!r} are text and have no order")
     raise UnsupportedError(
-        f"not all values of column {column!r} have a feature; use the encoding 'onehot', "
-        "'categorical', 'thresholds', 'quantiles' or 'mdlp'"
+        f"some values of column {column!r} have no feature of their own, so none are ordered; "
+        "the encodings 'onehot' and 'categorical' give each value one, 'thresholds' orders numbers"
     )
 
 

@@ -51,6 +51,10 @@ _DUELS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "p": ("p", formatting.short),
     "speed_up": ("speed-up", formatting.ratio),
 }
+_DUEL_WORDS = """\
+*Wins*: problems that only the first solver answered, or that it answered sooner. *p* is that of the
+two-sided sign test: how likely so uneven a count is between equals. *Speed-up*: the second one's
+mean time plus one second, divided by the first one's."""
 _PUBLISHED: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "dataset": ("dataset", str),
     "encoding": ("encoding", str),
@@ -74,6 +78,8 @@ def comparison_markdown(report: ReportData) -> str:
     if report.outcomes.is_of_interest:
         parts.append(_OUTCOME_WORDS)
         parts.append(_table(_OUTCOMES, report.outcomes.table.to_dict("records")))
+    if report.outcomes.duels:
+        parts.append(_DUEL_WORDS)
         parts.append(_table(_DUELS, [duel._asdict() for duel in report.outcomes.duels]))
     if report.ranks:
         parts.append("\n".join(_rank_lines(report)))
