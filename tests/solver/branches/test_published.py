@@ -48,9 +48,9 @@ def solve_row(row: dict[str, str], mode: str, limits: Limits) -> solver.Solution
 def test_row(row, mode):
     proven = row["proven_optimal"] == "yes"
     if mode == "full":
-        limits = Limits(seconds=120, bytes=2 * 2**30)
+        limits = Limits(bytes=2 * 2**30)
     elif proven:
-        limits = Limits(seconds=120, bytes=6 * 2**30)
+        limits = Limits(bytes=6 * 2**30)
     else:
         limits = Limits(nodes=NODES.get(row_name(row), 20_000), bytes=6 * 2**30)
     solution = solve_row(row, mode, limits)
