@@ -29,6 +29,7 @@ from solver.path.path_search import find_path
 from solver.verify.scorer import score
 from sweep.store.read_results import read_results
 from tests.helpers import ROOT, environment, toy_solver
+from tests.helpers.random_examples import examples
 from tests.helpers.solutions import check_against_oracle, check_solution
 from tests.helpers.strategies import (
     Table,
@@ -52,7 +53,7 @@ quick = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 thorough = settings(
-    max_examples=int(os.environ.get("TREESWEEP_EXAMPLES", "600")),
+    max_examples=examples(200),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
@@ -427,7 +428,7 @@ def hard_problem() -> Problem:
 @pytest.mark.slow
 @thorough
 @given(data=st.data())
-def test_agrees_with_the_oracle_on_thousands(
+def test_agrees_with_the_oracle_on_hundreds(
     kind: type[Solver], options: dict[str, Any], data: st.DataObject
 ) -> None:
     table = _table_for(kind, data)

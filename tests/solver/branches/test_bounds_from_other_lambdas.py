@@ -1,6 +1,5 @@
 """Searches at one λ after another: carried bounds are valid and change no answer."""
 
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -13,10 +12,9 @@ from solver.branches.bounds_from_other_lambdas import Archive
 from solver.engine.tree_constraints import INFINITE
 from solver.objective.exact_objective import CostScale
 from solver.verify.scorer import score
+from tests.helpers.random_examples import examples
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
 from tests.solver.branches.test_params import OTHER
-
-EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 
 
 def check_series(table: Table, data: st.DataObject, options: dict[str, object]) -> None:
@@ -42,20 +40,20 @@ def check_series(table: Table, data: st.DataObject, options: dict[str, object]) 
                 assert found.splits == best.splits
 
 
-@settings(max_examples=EXAMPLES or 150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(table=tables(), data=st.data())
 def test_a_series_of_prices(table: Table, data: st.DataObject) -> None:
     check_series(table, data, {})
 
 
-@settings(max_examples=EXAMPLES or 100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(table=tables(), data=st.data())
 def test_a_series_with_any_settings(table: Table, data: st.DataObject) -> None:
     chosen = data.draw(st.sets(st.sampled_from(sorted(OTHER))))
     check_series(table, data, {name: OTHER[name] for name in chosen})
 
 
-@settings(max_examples=EXAMPLES or 60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     table=tables(max_rows=40, max_features=7, max_arity=2, max_classes=2),
     data=st.data(),

@@ -1,6 +1,5 @@
 """Certificates as the search writes them; whether they are accepted is tested with the checker."""
 
-import os
 from fractions import Fraction
 
 import pytest
@@ -12,9 +11,9 @@ from solver import InputError, Limits, Problem, get_solver
 from solver.monitor import Monitor
 from solver.verify.certificate import Certificate, Claim
 from solver.verify.certificate_checker import VERSION, Refused, check
+from tests.helpers.random_examples import examples
 from tests.helpers.strategies import Table, cost_scale, tables
 
-EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 XOR = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
 
 
@@ -24,7 +23,7 @@ def certify(problem: Problem, *claims: Claim, limits: Limits | None = None) -> C
     return certificate
 
 
-@settings(max_examples=EXAMPLES or 200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(table=tables(max_rows=24, max_features=6), data=st.data())
 def test_every_optimum_is_certified(table: Table, data: st.DataObject) -> None:
     problem, lam = table.problem(), data.draw(cost_scale(sum(table.weights)))
@@ -37,7 +36,7 @@ def test_every_optimum_is_certified(table: Table, data: st.DataObject) -> None:
     assert proven == {lam: best.objective}
 
 
-@settings(max_examples=EXAMPLES or 100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(table=tables(max_rows=16, max_features=5), data=st.data())
 def test_no_tree_that_is_not_optimal_is_certified(table: Table, data: st.DataObject) -> None:
     """One error more than the optimum has: no script leads there, and a longer claim is refused."""

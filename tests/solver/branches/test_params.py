@@ -1,6 +1,5 @@
 """Every idea of the full search can be switched off, and none changes the answer."""
 
-import os
 from typing import Any
 
 import pytest
@@ -9,9 +8,8 @@ from hypothesis import strategies as st
 
 import solver
 from solver.branches.params import OPTIONS
+from tests.helpers.random_examples import examples
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
-
-EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 
 OTHER: dict[str, Any] = {
     name: not option.default
@@ -34,13 +32,13 @@ def check(table: Table, data: st.DataObject, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@settings(max_examples=EXAMPLES or 40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(table=tables(), data=st.data())
 def test_without_one_idea(name: str, table: Table, data: st.DataObject) -> None:
     check(table, data, {name: OTHER[name]})
 
 
-@settings(max_examples=EXAMPLES or 200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(table=tables(), data=st.data())
 def test_with_any_settings(table: Table, data: st.DataObject) -> None:
     chosen = data.draw(st.sets(st.sampled_from(sorted(OPTIONS))))
@@ -48,7 +46,7 @@ def test_with_any_settings(table: Table, data: st.DataObject) -> None:
     check(table, data, {**{name: OTHER[name] for name in chosen}, "slack": slack})
 
 
-@settings(max_examples=EXAMPLES or 100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(table=tables(max_rows=40, max_features=7, max_arity=2, max_classes=2), data=st.data())
 def test_binary_features_as_they_are(table: Table, data: st.DataObject) -> None:
     check(table, data, {})

@@ -22,6 +22,7 @@ from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status
 from solver.trees.tree import Shape, shape_of
 from solver.verify.scorer import score
+from tests.helpers.random_examples import examples
 from tests.helpers.shard_party import Party, solve_together
 
 _NONE = Fraction(10**9), 0
@@ -138,7 +139,7 @@ def test_parts_are_the_whole(check: Callable[..., None], case: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [check_alone, check_together])
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(case=st.tuples(problems(30, 7), lams, limit_sets, numbers, st.booleans(), options))
 def test_parts_are_the_whole_on_hundreds(check: Callable[..., None], case: Any) -> None:
     check(*case)

@@ -20,6 +20,7 @@ from solver.external.child_process import PeerError
 from solver.external.job_messages import Answer, Job
 from solver.external.oct import Oct
 from solver.features.oblique_tests import HyperplaneTest
+from tests.helpers.random_examples import examples
 from tests.helpers.solutions import check_solution
 from tests.solver.external.test_peers import ask_here
 
@@ -87,7 +88,7 @@ def test_it_finds_the_optimum_of_proper_where_the_margin_excludes_nothing() -> N
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_it_finds_the_optimum_of_proper_on_many_tables() -> None:
-    check_against_proper(range(100, 400))
+    check_against_proper(range(100, 100 + examples(100)))
 
 
 def gap(points: np.ndarray, mask: int) -> float:

@@ -1,7 +1,6 @@
 """OSDT: every bound can be switched off, every policy taken, and the optimum stays the same."""
 
 import dataclasses
-import os
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -18,9 +17,9 @@ from solver.objective.exact_objective import CostScale
 from solver.osdt.engine import BOUNDS
 from solver.osdt.scheduling_policies import POLICIES
 from solver.osdt.solver import Osdt, OsdtSearch
+from tests.helpers.random_examples import examples
 from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits
 
-EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 SMALL = {"max_rows": 10, "max_features": 3}
 
 
@@ -35,20 +34,20 @@ def check(table: Table, data: st.DataObject, options: dict[str, Any]) -> None:
         assert found.splits == best.splits
 
 
-@settings(max_examples=EXAMPLES or 300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(table=binary_tables(max_rows=14, max_features=5), data=st.data())
 def test_all_bounds_together(table: Table, data: st.DataObject) -> None:
     check(table, data, {})
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-@settings(max_examples=EXAMPLES or 40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(table=binary_tables(**SMALL), data=st.data())
 def test_without_one_bound(bound: str, table: Table, data: st.DataObject) -> None:
     check(table, data, {bound: not Osdt.options[bound].default})
 
 
-@settings(max_examples=EXAMPLES or 300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(table=binary_tables(**SMALL), data=st.data())
 def test_any_bounds_and_any_policy(table: Table, data: st.DataObject) -> None:
     switches = {name: data.draw(st.booleans(), label=name) for name in BOUNDS}
@@ -57,7 +56,7 @@ def test_any_bounds_and_any_policy(table: Table, data: st.DataObject) -> None:
     check(table, data, {**switches, "policy": policy, "warm_start": warm})
 
 
-@settings(max_examples=EXAMPLES or 100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(table=binary_tables(max_rows=40, max_features=7), data=st.data())
 def test_it_agrees_with_branches(table: Table, data: st.DataObject) -> None:
     lam, limits = data.draw(cost_scale(sum(table.weights))), data.draw(structural_limits())

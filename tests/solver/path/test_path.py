@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -21,6 +20,7 @@ from solver.monitor import Monitor, Snapshot
 from solver.path.path_search import find_path
 from solver.verify.scorer import score
 from tests import naive
+from tests.helpers.random_examples import examples
 from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits, tables
 
 XOR = Table(((0, 0), (0, 1), (1, 0), (1, 1)), (0, 1, 1, 0), (1, 1, 1, 1), (2, 2), 2)
@@ -30,7 +30,7 @@ quick = settings(
     max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 thorough = settings(
-    max_examples=int(os.environ.get("TREESWEEP_EXAMPLES", "700")),
+    max_examples=examples(250),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

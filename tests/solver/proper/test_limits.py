@@ -16,6 +16,7 @@ import solver
 from solver import Limits, Problem, Status, UnsupportedError
 from solver.estimators import ProperTreeClassifier
 from tests import naive
+from tests.helpers.random_examples import examples
 
 MODES = ("search", "paper")
 STAIRS = pd.DataFrame({"a": [1.5, 2.5, 3.5, 4.5] * 5, "y": ["x", "y", "x", "y"] * 5})
@@ -168,7 +169,7 @@ def test_optimal_is_the_oracles_optimum(mode: str, case: Weighed, lam: Fraction)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=weighed(), lam=LAMS)
 def test_optimal_is_the_oracles_optimum_on_hundreds(
     mode: str, case: Weighed, lam: Fraction

@@ -13,6 +13,7 @@ from solver.proper import Proper
 from solver.search_shards import Shard, merge
 from solver.verify.scorer import score
 from tests.helpers.point_problems import Case, cases
+from tests.helpers.random_examples import examples
 from tests.naive_geometry import best_cost
 
 MODES = ("search", "paper")
@@ -61,7 +62,7 @@ def test_both_modes_find_the_optimum(family, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-@slowly(400)
+@slowly(examples(150))
 @given(data=st.data())
 def test_both_modes_find_the_optimum_hundreds_of_times(family, data):
     check(data.draw(cases(rows=7, families=(family,))), memo=data.draw(st.booleans()))
@@ -131,16 +132,16 @@ def test_the_search_finds_the_optimum_of_regression(family, data):
 
 
 @pytest.mark.slow
-@slowly(1000)
+@slowly(examples(300))
 @given(case=cases(rows=7), memo=st.booleans(), thinning=st.booleans())
-def test_paper_finds_the_optimum_of_regression_a_thousand_times(case, memo, thinning):
+def test_paper_finds_the_optimum_of_regression_hundreds_of_times(case, memo, thinning):
     check_regression(case, 0.3, "paper", memo=memo, thinning=thinning)
 
 
 @pytest.mark.slow
-@slowly(1000)
+@slowly(examples(300))
 @given(case=cases(rows=7), memo=st.booleans(), spread=SPREADS)
-def test_the_search_finds_the_optimum_of_regression_a_thousand_times(case, memo, spread):
+def test_the_search_finds_the_optimum_of_regression_hundreds_of_times(case, memo, spread):
     check_regression(case, spread, "search", memo=memo)
 
 

@@ -25,6 +25,7 @@ from solver.proper.integer_points import Points
 from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status
 from solver.verify.scorer import score
+from tests.helpers.random_examples import examples
 from tests.helpers.shard_party import Party, solve_together
 from tests.naive_geometry import best_cost
 
@@ -87,7 +88,7 @@ def test_agrees_with_all_trees(
 
 
 @pytest.mark.slow
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(problem=problems(), family=families, lam=lams, limits=limit_sets, memo=st.booleans())
 def test_agrees_with_all_trees_on_hundreds(
     problem: Problem, family: str, lam: Fraction, limits: Limits, memo: bool
