@@ -57,6 +57,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of tests that are all marked, do not import the files that have none: it takes seconds."""
+    asked = config.getoption("markexpr") in ("slow", "slow or faults")
+    if asked and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        source = collection_path.read_text("utf-8")
+        return None if "mark.slow" in source or "mark.faults" in source else True
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest."""
     items.sort(key=lambda item: item.path.name not in LONGEST)

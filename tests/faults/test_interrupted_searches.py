@@ -132,31 +132,40 @@ def test_states_travel_without_a_folder_in_common(tmp_path: Path, processes: Any
     assert not leftovers
 
 
-@pytest.mark.parametrize("fault", ["torn", "cut off", "of another version", "of another search"])
+def _spoil(path: Path, fault: str) -> None:
+    """Make a state useless."""
+    content = bytearray(path.read_bytes())
+    if fault == "torn":
+        content[len(content) // 2] ^= 255
+        path.write_bytes(content)
+    elif fault == "cut off":
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        with ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        about = json.loads(members["about.json"])
+        if fault == "of another version":
+            about["version"] += 1
+        else:
+            about["identity"]["task"] = "0" * 64
+        members["about.json"] = json.dumps(about).encode()
+        with ZipFile(path, "w") as archive:
+            for name, data in members.items():
+                archive.writestr(name, data)
+
+
+FAULTS = ("torn", "cut off", "of another version", "of another search")
+
+
+@pytest.mark.parametrize("faults", [FAULTS[:2], FAULTS[2:]])
 def test_a_state_that_is_of_no_use_is_told_and_the_search_begins_from_its_tree(
-    tmp_path: Path, fault: str
+    tmp_path: Path, faults: tuple[str, ...]
 ) -> None:
+    """Each of the two searches has a fault of its own."""
     drive = _drive(tmp_path)
     _count_for_a_while(drive)
-    for path in (drive.out / "states").glob("*.npz"):
-        content = bytearray(path.read_bytes())
-        if fault == "torn":
-            content[len(content) // 2] ^= 255
-            path.write_bytes(content)
-        elif fault == "cut off":
-            path.write_bytes(content[: len(content) // 2])
-        else:
-            with ZipFile(path) as archive:
-                members = {name: archive.read(name) for name in archive.namelist()}
-            about = json.loads(members["about.json"])
-            if fault == "of another version":
-                about["version"] += 1
-            else:
-                about["identity"]["task"] = "0" * 64
-            members["about.json"] = json.dumps(about).encode()
-            with ZipFile(path, "w") as archive:
-                for name, data in members.items():
-                    archive.writestr(name, data)
+    for path, fault in zip((drive.out / "states").glob("*.npz"), faults, strict=True):
+        _spoil(path, fault)
     rows = _finish_counting(drive)
     assert (tmp_path / "notes").read_text().count("begins again from its best tree") == 2
     assert _starts(tmp_path) == [0, 0, 0, 0]

@@ -317,7 +317,7 @@ class TestContract:
         for limit in (0, 2**12, many // 2, 2**20, 2**23):
             if limit >= many == few:
                 continue  # its memory does not grow with the search
-            limits = free(kind, bytes=limit, seconds=20)
+            limits = free(kind, bytes=limit)
             solution = kind(**options).solve(problem, lam, limits)
             check_solution(problem, solution, lam, Limits())
             if kind.capabilities.proves:
