@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sweep.plan.plan import Block, Plan
     from sweep.spec.spec import Choice
     from sweep.store.sweep_status import SweepStatus
+    from sweep.verify.verify import Verification
 
 _FOLDER = click.Path(path_type=Path)
 _cluster = click.option(
@@ -154,7 +155,7 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns.
 
     It also lists claims of external solvers that contradict proven results. These do not count as
-    errors.
+    errors. The last line says what was not checked.
 
     Exit code 1 says that something is wrong, or that planned tasks have failed or have no row.
     """
@@ -174,11 +175,12 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
         checked += f"; {rows} of earlier plans, whose data the sweep's file does not name any more"
     for claim in refuted_claims(folder):
         click.echo(f"not true: {claim}")
+    trust = f"Taken on trust: {', and '.join(_unchecked(found, sample))}."
     if not found.rows and not found.findings:
         click.echo(f"Nothing is checked: {folder} has no rows.")
         return ExitCode.FAILED
     if not found.findings and not found.missing and not found.failed:
-        click.echo(f"{checked}: all is well.")
+        click.echo(f"{checked}: all is well. {trust}")
         return ExitCode.DONE
     planned = count(found.planned, "planned task")
     for number, what in ((found.failed, "failed"), (found.missing, "no row")):
@@ -188,8 +190,20 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
         checked += f" (treesweep resume {quote(folder)})"
     for finding in found.findings:
         click.echo(f"{finding.key[:12]} {finding.task}: {finding.problem}".lstrip())
-    click.echo(f"{checked}: {count(len(found.findings), 'finding')}.")
+    click.echo(f"{checked}: {count(len(found.findings), 'finding')}. {trust}")
     return ExitCode.FAILED
+
+
+def _unchecked(found: Verification, sample: int | None) -> list[str]:
+    """What a check of a store takes on trust."""
+    trusted = ["how, when and where searches ran"]
+    if found.trusted:
+        trusted.insert(
+            0, f"{count(found.trusted, 'lower bound')} that no checked certificate proves"
+        )
+    if sample is not None:
+        trusted.insert(0, "the rows outside the sample")
+    return trusted
 
 
 @click.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from sweep.rows.metric_columns import squared_loss
 from sweep.spec import folds
 from sweep.store.store import stored_sweep
 from sweep.verify.tree_node_totals import NodeTotals
-from sweep.worker.encode import encode
+from sweep.worker.encode import encode, n_features_encoded
 
 _MOST_SCORES = 500_000
 """The most trees whose scores are cached."""
@@ -69,6 +69,7 @@ class Tables:
         self.held_out = lru_cache(64)(self._held_out)
         self._scores: dict[bytes, Scored] = {}
         self.problem = lru_cache(4)(self._problem)
+        self.n_features = cache(self._n_features)
         self._targets = lru_cache(4)(self._read_targets)
 
     def has(self, data_hash: str) -> bool:
@@ -115,6 +116,14 @@ class Tables:
         given = json.loads(options), json.loads(key.validation)
         problem, _ = encode(self.dataset(key.data_hash), encoding, *given, fold)
         return problem
+
+    def _n_features(self, key: FoldKey, encoding: str, options: str) -> dict[str, int]:
+        """The numbers of encoded features of the problem of the search, as columns."""
+        problem = self.problem(key, encoding, options)
+        return {
+            "n_features": problem.n_features,
+            "n_features_encoded": n_features_encoded(problem),
+        }
 
     def score(self, key: FoldKey, tree: str) -> Scored:
         """The shape and the errors of a tree (JSON) on a fold."""

@@ -36,6 +36,7 @@ from sweep.verify import rashomon_sets
 from sweep.verify.certificates import check_certificate, check_presence
 from sweep.verify.datasets import FoldKey, Tables
 from sweep.verify.lambda_paths import check_path_columns, check_stored_path, path_claims
+from sweep.verify.row_columns import check_effort, check_extra, check_unasked
 from sweep.verify.rows_to_check import Ticker, sampled_rows
 
 _RESULTS = (
@@ -66,6 +67,7 @@ class Verification:
     trees: int  # trees that were scored again
     unscored: int  # other trees; a finding of the row says why, unless it is a former row
     proofs: int  # checked certificates
+    trusted: int  # rows with a lower bound that no certificate checked here proves
     sets: int  # sets of good trees that were counted anew
     planned: int  # tasks of the plan
     failed: int  # tasks that have failed
@@ -108,7 +110,7 @@ def verify_sweep(
     read_manifest(folder)
     tables = Tables(folder)
     findings: list[Finding] = []
-    n_rows = n_trees = n_scored = n_proofs = n_sets = n_former = 0
+    n_rows = n_trees = n_scored = n_proofs = n_trusted = n_sets = n_former = 0
     seen: set[bytes] = set()
     claims: dict[bytes, _Claim] = {}
     clock = Ticker(tell)
@@ -139,10 +141,13 @@ def verify_sweep(
             with clock.during(f"counting the good trees of {_describe(row)}"):
                 problems = _problems(rashomon_sets.check_good_trees(row, folder, tables, proof))
             n_sets += not problems
-        if is_checked and not problems and proof and row["proof"] is not None:
+        asks = is_checked and not problems and proof and row["proof"] is not None
+        if asks:
             n_proofs += 1
             with clock.during(f"checking the certificate of {_describe(row)}"):
                 problems = _problems(check_certificate(row, folder, tables))
+        is_proven = asks and not problems and row["status"] == Status.OPTIMAL
+        n_trusted += row["lower_bound_exact"] is not None and not is_proven
         findings += [Finding(row["key"], _describe(row), text) for text in problems]
     findings += _check_states(folder)
     for name in Parts(folder).strangers():
@@ -153,6 +158,7 @@ def verify_sweep(
         trees=n_scored,
         unscored=n_trees - n_scored,
         proofs=n_proofs,
+        trusted=n_trusted,
         sets=n_sets,
         planned=len(tasks),
         failed=_n_failed(tasks, runs),
@@ -256,6 +262,9 @@ def _check_row(row: Mapping[str, Any], seen: set[bytes]) -> Iterator[str]:
         yield from _check_bounds(row, status)
         yield from _check_trace(row)
         yield from check_path_columns(row)
+        yield from check_unasked(row)
+        yield from check_effort(row)
+        yield from check_extra(row)
 
 
 def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
@@ -384,6 +393,7 @@ def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> I
         shape |= {"total_weight": n_train, "n_train": n_train}
         shape |= {"n_classes": len(dataset.classes)}
         shape |= {"task": dataset.task}
+        shape |= tables.n_features(key, row["encoding"], row["encoding_options"])
         for name, found in shape.items():
             if row[name] != found:
                 yield f"{name} is {row[name]}, the data say {found}"

@@ -53,3 +53,9 @@ def encode(
         **options,
     )
     return problem, test
+
+
+def n_features_encoded(problem: Problem) -> int:
+    """The number of a problem's encoded features with constant and duplicate ones."""
+    dropped = problem.preparation
+    return problem.n_features + len(dropped.constant) + len(dropped.duplicate)

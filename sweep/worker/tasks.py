@@ -52,7 +52,7 @@ from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
 from sweep.spec.requested_outputs import asked_rashomon, asks_path, asks_proof, own_options
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper
-from sweep.worker.encode import encode
+from sweep.worker.encode import encode, n_features_encoded
 from sweep.worker.first_on_machine import first_on_machine
 from sweep.worker.rashomon_sets import find_good_trees
 from sweep.worker.run_settings import Run
@@ -143,14 +143,13 @@ def prepare(dataset: datasets.Dataset, node: Node) -> Prepared:
     """Encode the training rows of a fold and set its test rows aside."""
     encoding, info = node.encoding, node.info
     problem, test = encode(dataset, encoding.name, encoding.options, node.validation, node.fold)
-    preparation = problem.preparation
-    n_encoded = problem.n_features + len(preparation.constant) + len(preparation.duplicate)
     if dataset.task == "regression":
         truth: NDArray[Any] = dataset.numbers
     else:
         labels = np.empty(len(problem.classes), dtype=object)
         labels[:] = problem.classes
         truth = labels[dataset.labels[1]]
+    n_encoded = n_features_encoded(problem)
     return Prepared(info, problem, n_encoded, dataset.features[test], truth[test])
 
 

@@ -174,7 +174,12 @@ def test_verify_finds_nothing_in_a_good_store(finished: Path) -> None:
     result = run("verify", finished / "out")
     assert (result.exit_code, result.stdout) == (
         0,
-        "12 rows checked, 12 trees scored anew: all is well.\n",
+        "12 rows checked, 12 trees scored anew: all is well. Taken on trust: 8 lower bounds that "
+        "no checked certificate proves, and how, when and where searches ran.\n",
+    )
+    assert (
+        "Taken on trust: the rows outside the sample, and "
+        in run("verify", finished / "out", "--sample", "3").stdout
     )
 
 
@@ -187,7 +192,7 @@ def test_verify_names_claims_of_others_that_are_not_true(
     assert result.exit_code == 0
     told, last = result.stdout.splitlines()
     assert told == ("not true: four, onehot, λ = 0: dl85 claims the optimum 0.25; branches has 0")
-    assert last.endswith("all is well.")
+    assert "all is well. Taken on trust: " in last
 
 
 def test_verify_of_nothing_does_not_say_that_all_is_well(home: Path) -> None:
@@ -254,7 +259,10 @@ def test_verify_counts_trees_that_it_could_not_score(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert result.stdout.count("there is no file") == 2
     last = result.stdout.splitlines()[-1]
-    assert last == "4 rows checked, 2 trees scored anew, 2 trees could not be: 2 findings."
+    assert last == (
+        "4 rows checked, 2 trees scored anew, 2 trees could not be: 2 findings. Taken on trust: "
+        "how, when and where searches ran."
+    )
 
 
 def test_verify_names_a_row_that_was_tampered_with(home: Path) -> None:
@@ -460,7 +468,14 @@ def test_paths_and_proofs_are_planned_run_and_verified(tmp_path: Path) -> None:
     plain, proven = run("verify", tmp_path / "out"), run("verify", tmp_path / "out", "--proof")
     assert (plain.exit_code, proven.exit_code) == (0, 0)
     assert plain.stdout.startswith("7 rows checked, ")
-    assert proven.stdout.endswith(" scored anew, 1 proof checked: all is well.\n")
+    assert plain.stdout.endswith(
+        " scored anew: all is well. Taken on trust: 4 lower bounds that no checked certificate "
+        "proves, and how, when and where searches ran.\n"
+    )
+    assert proven.stdout.endswith(
+        " scored anew, 1 proof checked: all is well. Taken on trust: 3 lower bounds that no "
+        "checked certificate proves, and how, when and where searches ran.\n"
+    )
     assert "checking the certificate of" in proven.stderr
     (proof,) = (tmp_path / "out" / "proofs").iterdir()
     proof.write_bytes(proof.read_bytes()[:-9] + b"dishonest")

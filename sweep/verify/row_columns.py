@@ -1,0 +1,49 @@
+"""Check the columns of a row that need neither its tree nor its data."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sweep.rows import schema
+from sweep.spec.requested_outputs import asked_rashomon, asks_proof
+
+_EFFORT = ("iterations", "nodes", "seconds", "compile_seconds", "peak_bytes")
+
+_OF_FILES = {
+    name: [c.name for c in schema.COLUMNS if c.name.startswith(f"{name}_")] for name in schema.FILES
+}
+"""The columns that say more of the file that another column names."""
+
+
+def check_extra(row: Mapping[str, Any]) -> Iterator[str]:
+    """Check that ``extra`` is a JSON object, if there is any."""
+    if row["extra"] is not None and not isinstance(json.loads(row["extra"]), dict):
+        yield f"extra is {row['extra']!r:.80}, no JSON object"
+
+
+def check_effort(row: Mapping[str, Any]) -> Iterator[str]:
+    """Check that what a search says of its effort can be: nobody can compute it again."""
+    for name in _EFFORT:
+        value = row[name]
+        if value is None or not (math.isfinite(value) and value >= 0):
+            yield f"{name} is {value}"
+
+
+def check_unasked(row: Mapping[str, Any]) -> Iterator[str]:
+    """Check that a row with a tree has no columns of what it does not have, nor an error."""
+    options = json.loads(row["solver_options"])
+    asked = {"proof": asks_proof(options), "rashomon": asked_rashomon(options) is not None}
+    if row["error"] is not None and not any(asked[of] and row[of] is None for of in asked):
+        yield f"a row of status {row['status']} says {row['error'].strip()[-80:]!r}"
+    absent = [name for of, names in _OF_FILES.items() if not asked[of] for name in names]
+    absent += ["path_cut_by"] if row["path"] is None else []
+    for name in absent:
+        if row[name] is not None:
+            yield f"{name} is {row[name]}, such a row has none"
+    validation = json.loads(row["validation"])
+    seed = None if validation is None else validation["seed"]
+    if row["seed"] != seed:
+        yield f"the seed is {row['seed']}, its validation has {seed}"
