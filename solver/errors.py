@@ -63,6 +63,10 @@ class ClaimError(RuntimeError):
     """A solver claims what is not true of its tree, see :mod:`solver.verify.solution_checks`."""
 
 
+class PeerError(RuntimeError):
+    """An external solver died, or gave an answer that makes no sense."""
+
+
 class InputWarning(UserWarning):
     """Something of the input is read in a way that the user should know, in one line."""
 

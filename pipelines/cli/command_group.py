@@ -131,9 +131,9 @@ def _explained(run: Callable[[], Any]) -> int:
         where = "" if error.filename is None else f"{error.filename}: "
         return _refuse(f"{where}{error.strerror}")
     except RuntimeError as error:
-        from solver.errors import ClaimError
+        from solver.errors import ClaimError, PeerError
 
-        if not isinstance(error, ClaimError):
+        if not isinstance(error, (ClaimError, PeerError)):
             raise
         _say(f"treesweep: error: {error}")
         return ExitCode.FAILED

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.base import NO_OPTIONS, Solver
-from solver.errors import UnsupportedError
-from solver.external.child_process import Outcome, PeerError, run
+from solver.errors import PeerError, UnsupportedError
+from solver.external.child_process import Outcome, run
 from solver.external.job_messages import TIMED_OUT, Job, Splits
 from solver.external.job_messages import Answer as Answer
 from solver.limits import Limits

@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from solver.errors import one_line
+from solver.errors import PeerError, one_line
 from solver.external.job_messages import Answer, AnswerError, Job
 from solver.solution import Status
 
@@ -42,10 +42,6 @@ _LAST_WORDS = 2000
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
 )
-
-
-class PeerError(RuntimeError):
-    """An external solver died, or gave an answer that makes no sense."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from solver.base import NO_OPTIONS, Capabilities
 from solver.encodings import Encoder
-from solver.errors import InputError
-from solver.external.child_process import PeerError
+from solver.errors import InputError, PeerError
 from solver.external.job_messages import Job, Splits
 from solver.external.mip import MixedIntegerSolver, Program
 from solver.external.oct_programs import BinaryProgram, HyperplaneProgram, RankProgram

@@ -83,7 +83,7 @@ class Streed(ExternalSolver):
         seconds = job.limits.seconds
         model = pystreed.STreeDClassifier(
             optimization_task="cost-complex-accuracy",
-            cost_complexity=float(job.lam),
+            cost_complexity=min(float(job.lam), 1.0),  # more is refused, and no split pays
             max_depth=job.limits.depth,
             min_leaf_node_size=job.least_rows,
             max_num_nodes=job.limits.splits,

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from pipelines.cli import treesweep
 from pipelines.cli.command_group import App, ExitCode
-from solver.errors import InputError, UnsupportedError
+from solver.errors import ClaimError, InputError, PeerError, UnsupportedError
 
 SCRIPT = Path(sys.executable).with_name("treesweep")
 
@@ -33,6 +33,12 @@ def raising(error: BaseException) -> Callable[[], None]:
         raise error
 
     return body
+
+
+@pytest.mark.parametrize("error", [ClaimError("it claims"), PeerError("it claims")])
+def test_a_solver_that_fails_is_one_line(error: Exception) -> None:
+    result = run_body(raising(error))
+    assert (result.exit_code, result.stderr) == (1, "treesweep: error: it claims\n")
 
 
 @pytest.mark.parametrize("code", list(ExitCode))

@@ -13,10 +13,9 @@ import psutil
 import pytest
 
 from solver import Limits, Problem, Status
-from solver.errors import ClaimError, UnsupportedError
+from solver.errors import ClaimError, PeerError, UnsupportedError
 from solver.external import child_process
 from solver.external.base import MOST_ROWS, ExternalSolver
-from solver.external.child_process import PeerError
 from solver.monitor import Monitor
 from tests.helpers import fake_peers
 from tests.helpers.fake_peers import NONSENSE
@@ -132,7 +131,7 @@ def test_open_files_are_closed() -> None:
     # In a process of its own: here the remains of other tests may close files at any moment.
     code = """
 import gc, os
-from solver.external.child_process import PeerError
+from solver.errors import PeerError
 from tests.helpers import fake_peers
 from tests.solver.external.test_child_process import PROBLEM, LAM
 

@@ -15,8 +15,8 @@ import pytest
 from scipy.optimize import linprog
 
 from solver import InputError, Limits, Problem, Solution, Status, Tree, solve
+from solver.errors import PeerError
 from solver.external.base import ExternalSolver
-from solver.external.child_process import PeerError
 from solver.external.job_messages import Answer, Job
 from solver.external.oct import Oct
 from solver.features.oblique_tests import HyperplaneTest

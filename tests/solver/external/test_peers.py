@@ -85,6 +85,17 @@ def test_what_it_claims_is_true_on_small_tables(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", [Streed, FlowOct, Oct], ids=lambda kind: kind.name)
+def test_a_price_above_1_leaves_the_tree_without_a_split(
+    kind: type[ExternalSolver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs(kind)
+    monkeypatch.setattr(ExternalSolver, "ask", ask_here)
+    problem = Problem.from_codes([[0], [1]], [0, 1])
+    found = kind().solve(problem, Fraction(3, 2), Limits(depth=1, seconds=60))
+    assert (found.splits, found.objective) == (0, Fraction(1, 2))
+
+
 @pytest.mark.parametrize("kind", [FlowOct, BinOct, Oct], ids=lambda kind: kind.name)
 def test_mixed_integer_programs_agree_with_branches(
     kind: type[ExternalSolver], monkeypatch: pytest.MonkeyPatch
