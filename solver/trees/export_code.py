@@ -316,9 +316,10 @@ def export_sql(tree: TreeSource, *, indent: str = "") -> str:
     """The tree as one ``CASE`` expression of standard SQL, for ``SELECT … FROM table``.
 
     Missing values are NULL. Columns have the type that the tree was trained on: numbers, text,
-    booleans, and dates as timestamps or as text ``YYYY-MM-DD hh:mm:ss``. The prediction of a
-    database may differ in three cases: if it ignores case when it compares text, if it compares
-    numbers with fewer than 64 bits, or if a sum of several columns overflows.
+    booleans, and dates in UTC as timestamps or as text ``YYYY-MM-DD hh:mm:ss``; dates that are
+    categories may also be of type date, or text ``YYYY-MM-DD``. The prediction of a database may
+    differ in three cases: if it ignores case when it compares text, if it compares numbers with
+    fewer than 64 bits, or if a sum of several columns overflows.
 
     Parameters
     ----------
@@ -390,15 +391,16 @@ class _Sql:
     def _belongs(self, test: CategoryTest, branch: int) -> str:
         column = self._column(test.column)
         is_in, group = _group(test, branch)
-        values = [_literal(value) for value in group if value is not None]
+        spec = self.tree.columns[test.column]
+        values = [said for value in group if value is not None for said in _literals(value, spec)]
         kinds = {kind_of(value) for value in group if value is not None}
-        if len(kinds) > 1 or self.tree.columns[test.column].values == "mixed":
+        if len(kinds) > 1 or spec.values == "mixed":
             raise InputError(
                 f"the tree asks column {test.column!r} for values of several types, which SQL does "
                 "not compare",
                 "use the format python",
             )
-        has_null = len(values) < len(group)
+        has_null = None in group
         if not group:
             return "1 = 0" if is_in else "1 = 1"
         if not values:
@@ -412,7 +414,8 @@ class _Sql:
     def _column(self, name: str) -> str:
         """The column, NULL where a value means missing."""
         spec, shown = self.tree.columns[name], _quoted(name)
-        marks = [_literal(mark) for mark in spec.marks if kind_of(mark) == _sql_kind(spec)]
+        of_kind = (mark for mark in spec.marks if kind_of(mark) == _sql_kind(spec))
+        marks = [said for mark in of_kind for said in _literals(mark, spec)]
         if spec.kind == "date":
             marks = [_moment(_in_seconds(mark)) for mark in _moments(spec)]
         for mark in dict.fromkeys(marks):
@@ -459,6 +462,15 @@ def _literal(value: Category) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(value).upper() if isinstance(value, bool) else repr(value)
+
+
+def _literals(value: Category, spec: ColumnSpec) -> list[str]:
+    """How a database may write a value of a column of categories: a day also as its midnight."""
+    said = [_literal(value)]
+    is_day = isinstance(value, str) and len(value) == 10 and MOMENT.fullmatch(value)
+    if is_day and spec.kind == "category" and spec.values == "date":
+        said.append(_literal(f"{value} 00:00:00"))
+    return said
 
 
 def _sql_lines(chain: _Chain) -> list[str]:

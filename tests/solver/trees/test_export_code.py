@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from solver import InputError, Tree
+from solver import InputError, Problem, Tree, solve
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
@@ -219,3 +219,18 @@ def test_what_cannot_be_written_is_refused() -> None:
     nodes, test = (Node((1, 1), 0, 0, (1,)), Node((1, 1), 1)), CategoryTest("mixed", (("a", 1),))
     with pytest.raises(InputError, match="values of several types"):
         export_sql(Tree(nodes, {0: test}, ("n", "y"), COLUMNS))
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", None])
+def test_days_that_are_categories_are_found_however_sqlite_writes_them(form: str | None) -> None:
+    """A column of moments is written with the time of day, one of days without."""
+    days = ["2024-03-31", "2024-01-01", None, "2024-05-01"]
+    seen = pd.to_datetime(pd.Series(3 * days))
+    for missing in ([], ["2024-05-01"]):
+        rows = pd.DataFrame({"seen": seen, "y": 3 * ["b", "a", "b", "a"]})
+        columns = {"seen": {"kind": "category", "missing": missing}}
+        problem = Problem.from_table(rows, "y", "onehot", columns=columns)
+        tree = solve(problem, lam="0.001").tree
+        stored = rows.assign(seen=seen.dt.strftime(form or "%Y-%m-%d"))
+        assert tree.splits
+        assert ask_sqlite(stored, export_sql(tree)) == [*tree.predict(rows)]
