@@ -50,10 +50,16 @@ def _category(value, *missing):
     """A category; None if it is missing."""
     return None if value is None or value != value or _among(value, missing) else value
 ''',
+    "_date": '''
+def _date(value, *missing):
+    """A date as the text of a category, without midnight; None if it is missing."""
+    plain = value.removesuffix(" 00:00:00") if isinstance(value, str) else value
+    return None if plain is None or plain != plain or _among(plain, missing) else plain
+''',
 }
-_TAKEN = (*_HELPERS, "math", "dt", "any", "bool", "float", "isinstance")
+_TAKEN = (*_HELPERS, "math", "dt", "any", "bool", "float", "isinstance", "str")
 """Names that the module uses."""
-_NEEDS = {"_number": "_among", "_seconds": "_among", "_category": "_among"}
+_NEEDS = {"_number": "_among", "_seconds": "_among", "_category": "_among", "_date": "_among"}
 
 
 class _Language(Protocol):
@@ -219,7 +225,9 @@ def _asked(spec: ColumnSpec) -> str:
 
 
 def _read(spec: ColumnSpec) -> str:
-    return {"number": "_number", "date": "_seconds"}.get(spec.kind, "_category")
+    if spec.kind == "category":
+        return "_date" if spec.values == "date" else "_category"
+    return "_number" if spec.kind == "number" else "_seconds"
 
 
 def _marks(spec: ColumnSpec) -> str:

@@ -222,7 +222,7 @@ def test_what_cannot_be_written_is_refused() -> None:
 
 
 @pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", None])
-def test_days_that_are_categories_are_found_however_sqlite_writes_them(form: str | None) -> None:
+def test_days_that_are_categories_are_found_however_they_are_written(form: str | None) -> None:
     """A column of moments is written with the time of day, one of days without."""
     days = ["2024-03-31", "2024-01-01", None, "2024-05-01"]
     seen = pd.to_datetime(pd.Series(3 * days))
@@ -234,3 +234,5 @@ def test_days_that_are_categories_are_found_however_sqlite_writes_them(form: str
         stored = rows.assign(seen=seen.dt.strftime(form or "%Y-%m-%d"))
         assert tree.splits
         assert ask_sqlite(stored, export_sql(tree)) == [*tree.predict(rows)]
+        records = stored.astype(object).where(stored.notna(), None).to_dict("records")
+        assert [*map(function(export_python(tree)), records)] == [*tree.predict(rows)]
