@@ -32,7 +32,7 @@ from nbclient import NotebookClient
 from tests.helpers import ROOT, documentation_pages
 
 COPIED = ("examples", "cluster.yaml")
-LIMIT = 300.0
+LIMIT = 500.0
 """Seconds for a command, and for the Python of a page."""
 
 _BLOCK = re.compile(
