@@ -134,7 +134,7 @@ class Killer(_Leaf):
     name: ClassVar[str] = "killer"
 
     def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
-        time.sleep(0.3)
+        time.sleep(1.0)  # so that the driver has heard what the worker is at, on a busy machine too
         os.kill(os.getpid(), signal.SIGKILL)
 
 
