@@ -1,10 +1,11 @@
 """BRANCHES on the 32 rows published with it: objective, proof, iterations and seconds.
 
-Usage: python benchmarks/branches.py DATA [--mode full|paper] [--seconds 60]
+Usage: python benchmarks/branches.py DATA [--mode full|paper] [--seconds 60] [--off OPTION ...]
 
 DATA is a folder with ``published-branches.csv`` and ``encoded/<dataset>-<encoding>.parquet``, the
-integer matrices of the BRANCHES experiments. The published seconds are those of the paper's Python
-program on its authors' machine; ours are of one core of this one, compilation apart.
+integer matrices of the BRANCHES experiments. ``--off`` switches ideas of mode full off. The
+published seconds are those of the paper's Python program on its authors' machine; ours are of one
+core of this one, compilation apart.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def run(name: str, row: Any, problem: solver.Problem, mode: str, seconds: float) -> dict[str, Any]:
+def run(
+    name: str, row: Any, problem: solver.Problem, seconds: float, options: dict[str, Any]
+) -> dict[str, Any]:
     """Solve one published row."""
     limits = solver.Limits(seconds=seconds, bytes=8 * 2**30)
-    solution = solver.solve(problem, row.lam, limits=limits, mode=mode)
+    solution = solver.solve(problem, row.lam, limits=limits, **options)
     return {
         "row": name,
         "λ": row.lam,
@@ -52,13 +55,15 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--mode", choices=("full", "paper"), default="full")
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--off", nargs="*", default=[], help="options of mode full")
     given = parser.parse_args()
     solver.get_solver("branches").warm_up()
+    options = {"mode": given.mode, **dict.fromkeys(given.off, False)}
     rows = []
     print("| " + " | ".join(COLUMNS) + " |")
     print("|" + " --- |" * len(COLUMNS))
     for name, row, problem in published_rows(given.data):
-        found = run(name, row, problem, given.mode, given.seconds)
+        found = run(name, row, problem, given.seconds, options)
         rows.append(found)
         shown = {**found, "ratio": f"{found['ratio']:.2f}", "seconds": f"{found['seconds']:.3f}"}
         shown["speed-up"] = f"{found['speed-up']:.0f}"

@@ -27,6 +27,8 @@ class GraphEngine(Engine):
     tree_cost: int = INFINITE
     reads: bool = True
     """Whether anybody asks for trees."""
+    limits_nodes: bool = False
+    """Whether a step ends when it has made as many nodes as it may do iterations."""
     _known: int = INFINITE  # cost of the root when a tree was read last
 
     @abstractmethod
@@ -45,9 +47,11 @@ class GraphEngine(Engine):
         if not self.reads:
             return self.advance(iterations, target_cost, -1)
         end, outcome = self.iterations + iterations, RUNNING
-        while outcome == RUNNING and self.iterations < end:
+        most = self.nodes + iterations if self.limits_nodes else INFINITE
+        while outcome == RUNNING and self.iterations < end and self.nodes < most:
             due = next_reading(self.iterations)
-            outcome = self.advance(min(end, due) - self.iterations, target_cost, self._known)
+            budget = min(min(end, due) - self.iterations, most - self.nodes)
+            outcome = self.advance(budget, target_cost, self._known)
             if self.upper_bound < self._known or self.iterations == due:
                 self._read()
         return outcome

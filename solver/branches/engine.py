@@ -15,6 +15,7 @@ from solver.branches.kernels.lp_dual_bounds import raise_duals
 from solver.branches.kernels.read_tree import new_reading, read_tree
 from solver.branches.kernels.state import (
     BLOCK,
+    BLOCKS,
     DUE,
     FRAMES,
     ITERATIONS,
@@ -29,6 +30,7 @@ from solver.branches.kernels.state import (
     Stack,
     new_memo,
     new_program,
+    new_recent,
     new_scratch,
     new_stack,
 )
@@ -65,6 +67,8 @@ class ThresholdEngine(GraphEngine):
     :meth:`state` in the same search: InputError if not.
     """
 
+    limits_nodes = True
+
     def __init__(
         self,
         problem: Problem,
@@ -84,6 +88,7 @@ class ThresholdEngine(GraphEngine):
         self.scratch: Scratch = new_scratch(self.table, self.params, self.n_classes)
         self.log = Log(np.zeros((0, 2), np.int64), np.zeros(1, np.int64))
         self.program, self.duals = new_program(self.table, self.params, self.n_classes)
+        self.recent = new_recent(self.table, self.params)
         self.archive = Archive()
         self._stale = False
         self.compile_seconds = self._compile()
@@ -104,6 +109,7 @@ class ThresholdEngine(GraphEngine):
             self.log,
             self.program,
             self.duals,
+            self.recent,
         )
 
     def _compile(self) -> float:
@@ -133,6 +139,7 @@ class ThresholdEngine(GraphEngine):
         self.cost_scale, self.constraints, self.compile_seconds = cost_scale, constraints, 0.0
         self.params = params_of(self.problem, cost_scale, constraints, self.settings, self.unit)
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(cost_scale, self.unit, n)
+        self.refresh_recent()
         self._stale = True
         self.forget_tree()
         self.before = self.iterations, self.nodes
@@ -148,12 +155,26 @@ class ThresholdEngine(GraphEngine):
         self.stack.head[0, stack_frame.LIMIT], self.stack.head[0, stack_frame.DIVING] = bound, 0
         self.log = self.log._replace(events=np.zeros((1024, 2), np.int64))
 
+    def refresh_recent(self) -> None:
+        """Give the branches in ``recent`` the bounds that the memo has of them now."""
+        recent, used = self.recent, self.recent.recent_node[:, :, None] > 0
+        lower = np.where(used, self.memo.node_lower[recent.recent_node - 1], 0)
+        excess = lower - self.params.error * recent.recent_weight[:, :, None]
+        recent.recent_lower[:] = -lower.transpose(0, 2, 1).reshape(recent.recent_lower.shape)
+        recent.recent_best[:] = lower.max(axis=1)
+        recent.recent_most[:] = np.where(used, excess, -INFINITE).max(axis=1)
+
     def propagate_bounds(self) -> None:
         ao_star.propagate_bounds(self.space)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """All that outlives an iteration, by name."""
-        return {**self.memo._asdict(), **self.stack._asdict(), **self.program._asdict()}
+        return {
+            **self.memo._asdict(),
+            **self.stack._asdict(),
+            **self.program._asdict(),
+            **self.recent._asdict(),
+        }
 
     @property
     def lower_bound(self) -> int:
@@ -176,13 +197,14 @@ class ThresholdEngine(GraphEngine):
     @property
     def bytes(self) -> int:
         own = bytes_of(self.table, self.memo, self.stack, self.scratch, self.log)
-        own += bytes_of(self.program, self.duals)
+        own += bytes_of(self.program, self.duals, self.recent)
         return own + self.archive.bytes
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The used parts of all arrays that the search needs to continue, as views."""
         arrays = self._arrays()
         lengths = {**self._used(), "used": len(self.memo.used), "status": len(self.program.status)}
+        lengths |= {"effort": len(self.recent.effort), "filling": len(self.recent.filling)}
         del arrays["slots"]
         kept = {name: array[: lengths[_group(name)]] for name, array in arrays.items()}
         kept["params"], kept["problem"] = np.array(self.params, np.int64), np.array(self.digest)
@@ -249,6 +271,7 @@ class ThresholdEngine(GraphEngine):
             "node": int(used[NODES]),
             "pool": int(self.program.status[SIZE]),
             "positions": len(self.program.trial),
+            "recent": min(len(self.recent.recent_node), int(self.recent.effort[BLOCKS])),
             "literals": int(used[LITERALS]),
             "frame": d + 1,
             "rows": int(head[d, stack_frame.ROWS_AT]) + 64 * words,
@@ -264,6 +287,7 @@ class ThresholdEngine(GraphEngine):
         # A frame needs at most what the one below it needs.
         return {
             "node": used["node"] + 1,
+            "recent": min(int(self.recent.effort[BLOCKS]) + 1, self.params.recent),
             "literals": used["literals"] + d + 1,
             "frame": d + 2,
             "rows": 2 * used["rows"] - int(head[d, stack_frame.ROWS_AT]),
@@ -311,7 +335,7 @@ class ThresholdEngine(GraphEngine):
 
 def _group(name: str) -> str:
     """Arrays of one group grow together."""
-    if name in ("literals", "words", "joint", "slots", "used", "status"):
+    if name in ("literals", "words", "joint", "slots", "used", "status", "effort", "filling"):
         return name
     if name in ("rows", "keys", "duals"):
         return "rows"
@@ -319,4 +343,6 @@ def _group(name: str) -> str:
         return "positions"
     if name.startswith("pool"):
         return "pool"
+    if name.startswith("recent"):
+        return "recent"
     return "node" if name.startswith("node_") else "frame"

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from solver.branches.kernels.state import Params
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.simd import LANES
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.options import Option
 from solver.problem.problem import Problem
@@ -16,6 +19,9 @@ _MOST_COLUMNS = 4096
 _LARGEST_TABLE = 2**20
 _MOST_JOINT_COLUMNS = 1024
 _MOST_DUALS = 2**14
+_MOST_BLOCKS = 256
+_MOST_KEPT_WORDS = 2**20
+_RECENT_FROM = 2048
 _YES_NO = (True, False)
 _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in state.py
 
@@ -53,6 +59,9 @@ OPTIONS: Mapping[str, Option] = {
         True, "bounds from errors on rows that no feature distinguishes", _YES_NO
     ),
     "row_duals": Option(False, "bounds from a linear program over the rows of a branch", _YES_NO),
+    "subset_bounds": Option(
+        True, "bounds from branches left before, most of whose rows are in this one", _YES_NO
+    ),
     "incumbent": Option(
         True, "first descend once along the cheapest splits, to find a good tree early", _YES_NO
     ),
@@ -95,6 +104,10 @@ def params_of(
         equivalent_points=settings["equivalent_points"],
         incumbent=settings["incumbent"],
         row_duals=settings["row_duals"] and _duals_pay(problem, cost_scale, constraints),
+        recent=_kept_blocks(problem)
+        if settings["subset_bounds"] and constraints.min_leaf <= unit
+        else 0,
+        recent_from=_RECENT_FROM,
     )
 
 
@@ -112,6 +125,12 @@ def _duals_pay(problem: Problem, cost_scale: CostScale, constraints: TreeConstra
     program has room."""
     room = problem.n_features <= _MOST_JOINT_COLUMNS and len(problem.codes) <= _MOST_DUALS
     return room and constraints.max_arity == 2 and cost_scale.lam > 0
+
+
+def _kept_blocks(problem: Problem) -> int:
+    """How many blocks of branches are kept: fewer if a branch has many rows."""
+    words = LANES * -(-int(np.count_nonzero(problem.counts)) // 64)
+    return max(1, min(_MOST_BLOCKS, _MOST_KEPT_WORDS // words))
 
 
 def _joint_fits(problem: Problem, unit: int) -> bool:

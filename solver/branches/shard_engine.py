@@ -164,6 +164,7 @@ class ShardEngine(ThresholdEngine):
                 break
         self._learned += int(self.memo.used[NODES]) - before
         self.stack.looked[: int(self.memo.used[FRAMES])] = 0  # ask the memo again
+        self.refresh_recent()
 
     def learned(self) -> bytes:
         """As :class:`solver.engine.driver.Engine`: all bounds that were raised."""

@@ -51,7 +51,7 @@ class Branches(Solver):
     """
 
     name: ClassVar[str] = "branches"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     certifies: ClassVar[bool] = True
     summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -141,10 +141,11 @@ class Branches(Solver):
     ) -> Certificate:
         """Prove again what a search has proven, and write the proof.
 
-        The proof uses all bounds of mode ``full`` but ``row_duals``, which a checker cannot follow,
-        whatever the options; see :func:`solver.branches.certify.certify` for limits and errors.
+        The proof uses all bounds of mode ``full`` but ``row_duals`` and ``subset_bounds``, which a
+        checker cannot follow, whatever the options; see :func:`solver.branches.certify.certify` for
+        limits and errors.
         """
-        settings = self.check_options({"row_duals": False})
+        settings = self.check_options({"row_duals": False, "subset_bounds": False})
         return certify(problem, claims, limits or Limits(), settings, monitor or Monitor())
 
     def series(self, problem: Problem) -> Solve:

@@ -94,6 +94,22 @@ def lanes_fill(typing_context: Any, out: Any, out_at: Any, number: Any) -> Any:
 
 
 @_intrinsic
+def lanes_multiply_add(
+    typing_context: Any, out: Any, out_at: Any, times: Any, a: Any, a_at: Any
+) -> Any:
+    """``out[out_at + j] = out[out_at + j] * times + a[a_at + j]``."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        before = _load(context, builder, args[0], out, args[1], _VECTOR)
+        more = _load(context, builder, args[3], a, args[4], _VECTOR)
+        product = builder.mul(before, _spread(builder, args[2]))
+        _store(context, builder, args[0], out, args[1], builder.add(product, more))
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, types.int64, a, types.int64), codegen
+
+
+@_intrinsic
 def lanes_least(typing_context: Any, a: Any, a_at: Any) -> Any:
     """The least of ``a[a_at + j]``."""
 

@@ -22,7 +22,12 @@ from solver.branches.kernels.branch_rows import child_key, collect_child, lay_ro
 from solver.branches.kernels.expand import expand
 from solver.branches.kernels.lp_dual_bounds import forget_duals, note_work
 from solver.branches.kernels.memo import add, branch_hash, feature_of, find, same_branch, same_hash
-from solver.branches.kernels.similar_support import share_bound
+from solver.branches.kernels.similar_branches import (
+    has_place,
+    keep_branch,
+    raise_by_subsets,
+    share_bound,
+)
 from solver.branches.kernels.state import (
     BASE,
     BLOCK,
@@ -52,6 +57,7 @@ def has_room(s: Space, d: int) -> bool:
     joint = columns * columns if s.stack.head[d, stack_frame.HAS_JOINT] else 0
     return (
         d + 2 <= len(s.stack.head)
+        and has_place(s)
         and (len(s.log.events) == 0 or s.log.used[0] + s.params.max_arity < len(s.log.events))
         and s.memo.used[NODES] + 1 <= len(s.memo.node_hash)
         and s.memo.used[LITERALS] + d + 1 <= len(s.memo.literals)
@@ -211,11 +217,14 @@ def inherit(s: Space, d: int) -> None:
 
 @helper
 def push(s: Space, value: int, budget: int, limit: int) -> bool:
-    """Put a child of the top frame on the stack; False if the memo has made that needless."""
+    """Put a child of the top frame on the stack; False if what is known makes that needless."""
     d = s.memo.used[FRAMES] - 1
     n = enter(s, d, value)
-    low, high = s.stack.child_lower[d, value, budget], s.stack.child_upper[d, value, budget]
-    if low >= min(limit, high):
+    goal = min(limit, s.stack.child_upper[d, value, budget])
+    if s.params.recent > 0:
+        raise_by_subsets(s, d, value, n, budget, goal)
+    low = s.stack.child_lower[d, value, budget]
+    if low >= goal:
         note(s.log, value, low)
         return False
     note(s.log, value, OPENED)
@@ -251,6 +260,8 @@ def pop(s: Space) -> None:
     """Leave the top frame and pass its bounds to the one below."""
     d = s.memo.used[FRAMES] - 1
     settle(s, d)
+    if s.params.recent > 0 and d > 0:
+        keep_branch(s, d)
     note(
         s.log,
         LEFT,
@@ -388,17 +399,26 @@ def init_root(s: Space) -> None:
     s.memo.used[FRAMES], s.memo.used[BASE] = 1, 0
 
 
+@helper
+def is_top_open(s: Space) -> bool:
+    """Whether the top frame was expanded."""
+    return bool(s.stack.head[s.memo.used[FRAMES] - 1, stack_frame.N_CANDIDATES] >= 0)
+
+
 @kernel
 def step(s: Space, budget: int, target_cost: int, known_cost: int) -> int:
     """Open at most ``budget`` frames; return RUNNING, PROVEN, or FULL when an array must grow.
 
+    It makes at most ``budget`` nodes, too: some need no frame, as other branches tell enough. The
+    top frame is open when it stops, so that :func:`propagate_bounds` finds the same in all slices.
     It stops early when :func:`raise_duals` is due, and when the root's best tree costs less than
     ``known_cost``. At λ = 0 it stops at a tree that costs
     ``target_cost`` or less; otherwise that is −1.
     """
     end, base = s.memo.used[ITERATIONS] + budget, s.memo.used[BASE]
     root, last = s.stack.head[base, stack_frame.NODE], s.params.budgets - 1
-    while s.memo.used[ITERATIONS] < end:
+    most = s.memo.used[NODES] + budget
+    while s.memo.used[ITERATIONS] < end and (s.memo.used[NODES] < most or not is_top_open(s)):
         if s.memo.node_lower[root, last] >= s.memo.node_upper[root, last]:
             return PROVEN
         if s.memo.node_upper[root, last] <= target_cost:

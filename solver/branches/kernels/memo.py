@@ -124,6 +124,7 @@ def add(s: Space, n_rows: int, depth: int, value: np.uint64) -> int:
     s.memo.node_hash[node] = value
     s.memo.node_rows[node] = n_rows
     start = s.memo.used[LITERALS]
+    s.memo.node_place[node] = 0
     s.memo.node_literals[node, 0] = start
     s.memo.node_literals[node, 1] = depth
     for i in range(depth):

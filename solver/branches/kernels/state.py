@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from solver.branches.kernels import stack_frame
 from solver.kernels.constants import Ints, Words
 from solver.kernels.hash_tables import slots_for
-from solver.kernels.packed_rows import Table
+from solver.kernels.packed_rows import Table, packed
 from solver.kernels.pass_by_reference import by_reference
 from solver.kernels.simd import LANES
 
@@ -40,6 +40,10 @@ class Params(NamedTuple):
     pairs, support, class_counts, similar_support, duplicates, equivalent_points, incumbent,
     row_duals : bool
         Switches of the search's ideas.
+    recent : int
+        How many blocks of branches are kept for ``subset_bounds``; 0: none.
+    recent_from : int
+        Iterations before they are kept and compared.
     """
 
     error: int
@@ -59,6 +63,8 @@ class Params(NamedTuple):
     equivalent_points: bool
     incumbent: bool
     row_duals: bool
+    recent: int
+    recent_from: int
 
 
 LOWEST_BOUND, SMALLEST_GAP, LEAST_GAIN = range(3)
@@ -77,6 +83,7 @@ class Memo(NamedTuple):
     node_best: Ints  # (nodes, budgets) feature of that tree's first split, or SMALL
     node_hash: Words  # (nodes,)
     node_rows: Ints  # (nodes,) number of rows of the table
+    node_place: Ints  # (nodes,) block · LANES + lane where ``Recent`` may have it
     node_literals: Ints  # (nodes, 2) first literal and number of literals
     literals: Ints  # values that were taken, in the order of the path
     slots: Ints  # open addressing, power of two; −1: free
@@ -154,6 +161,9 @@ class Scratch(NamedTuple):
     upper: Ints
     sums: Ints  # (max arity + 1, budgets)
     shares: Ints  # (max arity,)
+    row_set: Words  # (words,) a set of the table's rows
+    told: Ints  # (LANES,) bounds from a block of ``Recent``, negative
+    row_planes: Words  # (planes, words) the table's planes as sets of rows
 
 
 DEEPEST, FOUND, POOL = 48, 24, 2048  # literals of a conjunction, sets kept of a search and in all
@@ -230,6 +240,31 @@ def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, 
 
 
 @by_reference
+class Recent(NamedTuple):
+    """Branches that were left before, with their rows and bounds, for ``subset_bounds``.
+
+    They lie in blocks of LANES.
+    """
+
+    recent_node: Ints  # (blocks, LANES) number of the node and 1; 0: free
+    recent_weight: Ints  # (blocks, LANES)
+    recent_lower: Ints  # (blocks, budgets · LANES) lower bounds, negative
+    recent_rows: Words  # (blocks, words · LANES) sets of the table's rows
+    recent_best: Ints  # (blocks, budgets) best lower bound in a block
+    recent_most: Ints  # (blocks, budgets) the same of lower bound − cost if all rows are errors
+    recent_uses: Ints  # (blocks,) how many bounds it raised lately
+    filling: Ints  # (SIZES · LEVELS,) the block for the next branch of a kind, and 1; 0: none
+    effort: Ints  # see below
+
+
+SIZES, LEVELS = 12, 12
+"""Kinds of branches: by weight, and by lower bound."""
+TRIED, REACHED, RESTING, BLOCKS = range(4)
+"""Comparisons in this window; how many of them spared an opening; comparisons to leave out; blocks
+that were begun."""
+
+
+@by_reference
 class Log(NamedTuple):
     """What a proof needs of a search; without room nothing is logged.
 
@@ -257,6 +292,7 @@ class Space(NamedTuple):
     log: Log
     program: Program
     duals: Duals
+    recent: Recent
 
 
 MOST_KEPT_COLUMNS = 512
@@ -279,6 +315,33 @@ KEPT = LOW - WEIGHT
 """Numbers from WEIGHT on that are kept of a pair of columns."""
 
 
+def words_of_rows(table: Table) -> int:
+    """Words of a set of the table's rows."""
+    return (len(table.labels) + 63) // 64
+
+
+def planes_of_rows(table: Table) -> Words:
+    """The rows in each plane of weight, as sets: (planes, words)."""
+    planes = [packed((table.planes >> p) & 1 == 1) for p in range(len(table.scales))]
+    return np.array(planes, np.uint64).reshape(len(table.scales), words_of_rows(table))
+
+
+def new_recent(table: Table, params: Params) -> Recent:
+    """No branches yet, and little room."""
+    blocks, ints = int(params.recent > 0), np.int64
+    return Recent(
+        recent_node=np.zeros((blocks, LANES), ints),
+        recent_weight=np.zeros((blocks, LANES), ints),
+        recent_lower=np.zeros((blocks, params.budgets * LANES), ints),
+        recent_rows=np.zeros((blocks, words_of_rows(table) * LANES), np.uint64),
+        recent_best=np.zeros((blocks, params.budgets), ints),
+        recent_most=np.zeros((blocks, params.budgets), ints),
+        recent_uses=np.zeros(blocks, ints),
+        filling=np.zeros(SIZES * LEVELS if blocks else 0, ints),
+        effort=np.zeros(4, ints),
+    )
+
+
 def new_memo(budgets: int) -> Memo:
     """An empty memo with little room."""
     rows, ints = 1024, np.int64
@@ -288,6 +351,7 @@ def new_memo(budgets: int) -> Memo:
         node_best=np.zeros((rows, budgets), ints),
         node_hash=np.zeros(rows, np.uint64),
         node_rows=np.zeros(rows, ints),
+        node_place=np.zeros(rows, ints),
         node_literals=np.zeros((rows, 2), ints),
         literals=np.zeros(rows, ints),
         slots=np.full(4 * rows, -1, ints),
@@ -377,4 +441,7 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         upper=np.zeros(params.budgets, ints),
         sums=np.zeros((arity + 1, params.budgets), ints),
         shares=np.zeros(arity, ints),
+        row_set=np.zeros(words_of_rows(table), np.uint64),
+        told=np.zeros(LANES, ints),
+        row_planes=planes_of_rows(table),
     )
