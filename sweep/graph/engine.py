@@ -242,7 +242,6 @@ class _Session:
 
     def _progress(self, window: Window, now: float, active: bool) -> Progress:
         seconds = now - self.began
-        rate = self.ran / seconds if seconds > 0 else 0.0
         gaps = [gap for gap in (self.worst_gap, *self.open_gaps.values()) if gap is not None]
         done, shards = window.shards.counts
         return Progress(
@@ -253,7 +252,7 @@ class _Session:
             failed=self.failed,
             running=window.running,
             seconds=seconds,
-            rate=rate,
+            rate=self.ran / max(seconds, 1e-9),
             eta=self.time_left.estimate(seconds),
             worst_gap=max(gaps, default=None),
             workers=window.watch.n_workers,

@@ -115,20 +115,27 @@ class Failures:
 
     # What becomes of it
 
-    def killed(self, tasks: Sequence[Task], alone: bool, key: str, worker: str) -> None:
+    def wait_again(self, tasks: Sequence[Task], suspect: bool) -> None:
+        """Let tasks wait that have not run; suspects stay suspects."""
+        if suspect:
+            self.again.append([*tasks])
+        else:
+            self.spared += tasks
+
+    def killed(self, tasks: Sequence[Task], suspect: bool, key: str, worker: str) -> None:
         """A batch has ended with its worker.
 
         Parameters
         ----------
         tasks : sequence of Task
-        alone : bool
-            Whether this was a suspect, run alone.
+        suspect : bool
+            Whether one of them may have killed a worker before.
         key : str
             The key of the batch.
         worker : str
         """
         if not self._may_have_run(key, worker):
-            self.spared += tasks
+            self.wait_again(tasks, suspect)
             return
         end = self._ends[worker]
         # A guard names the task for whose sake it ended the worker.
@@ -136,7 +143,7 @@ class Failures:
         self.spared += [task for task in tasks if task not in suspects]
         for task in suspects:
             self._deaths[task.number].append(end)
-        if end.is_final or (alone and worker in self._at):
+        if end.is_final or (suspect and len(tasks) == 1 and worker in self._at):
             self._cases += [Case([t], frozenset(), self._deaths[t.number]) for t in suspects]
         else:
             self.again.append(suspects)

@@ -277,11 +277,15 @@ class Window:
         error = result[1] if isinstance(result, tuple) else result
         if future.status != "error":
             self._wait_again(batch)  # it was cancelled, or the scheduler is lost
+        elif isinstance(error, KilledWorker) and error.task == future.key:
+            worker = error.last_worker.address
+            self._failures.killed(batch.tasks, batch.suspect, str(future.key), worker)
         elif isinstance(error, KilledWorker):
-            self._worker_died(batch, str(error.task), error.last_worker.address)
+            self._data_died(batch.node, str(error.task), error.last_worker.address)
+            self._wait_again(batch)
         elif isinstance(error, dask_steps.UnreadableError):
             self._data.send(batch.node, batch.sources.loaded)
-            self._give_back(batch.tasks)
+            self._failures.wait_again(batch.tasks, batch.suspect)
         else:
             text = "".join(traceback.format_exception(error))
             self._fail(batch.tasks, text, Status.ERROR)
@@ -343,15 +347,6 @@ class Window:
         for key, known in self.shards.news():
             self._tell_workers(deliver, key, known)
 
-    def _worker_died(self, batch: Batch, key: str, worker: str) -> None:
-        """A batch, or a step of its data, has ended with its worker."""
-        if key == batch.future.key:
-            alone = batch.suspect and len(batch.tasks) == 1
-            self._failures.killed(batch.tasks, alone, key, worker)
-        else:
-            self._data_died(batch.node, key, worker)
-            self._wait_again(batch)
-
     def _data_died(self, node: Node, key: str, worker: str) -> None:
         nodes = self._data.nodes_of(key, node)
         self._data.again(key, suspect=self._failures.killed_data(nodes, key, worker))
@@ -360,7 +355,7 @@ class Window:
         """A batch has not run: it waits, or belongs to the case of its data."""
         case = self._failures.case_of(batch.node.number)
         if case is None:
-            self._give_back(batch.tasks)
+            self._failures.wait_again(batch.tasks, batch.suspect)
             return
         left = [number for n in case.nodes for number in self.backlog.remove_node(n)]
         case.tasks += [*batch.tasks, *self.plan.tasks_of(left)]

@@ -79,6 +79,15 @@ def test_the_batch_that_ran_is_suspected_and_the_others_wait_again(plan: Plan) -
     assert (found.n_tasks, found.deaths(one), found.deaths(three)) == (2, 1, 0)
 
 
+def test_suspects_that_have_not_run_stay_suspects(plan: Plan) -> None:
+    found, (one, two) = Failures([]), plan.tasks_of([0, 1])
+    at(found, "a", "solve-1")
+    found.killed([one], True, "solve-2", "a")
+    found.wait_again([two], True)
+    assert [numbers(tasks) for tasks in found.again] == [[0], [1]]
+    assert (spared(found), found.deaths(one)) == ([], 0)
+
+
 def test_a_batch_is_suspected_if_nothing_was_heard(plan: Plan) -> None:
     found = Failures([])
     found.killed([plan.task(0)], False, "solve-1", "a")
