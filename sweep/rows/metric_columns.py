@@ -37,7 +37,7 @@ def held_out_quality(predicted: NDArray[Any], truth: NDArray[Any], task: str) ->
         wrong = int((predicted != truth).sum())
         return {"test_errors": wrong, "test_accuracy": 1 - wrong / len(truth)}
     loss = squared_loss(predicted, truth)
-    spread = squared_loss(np.broadcast_to(truth.mean(axis=0), truth.shape), truth)
+    spread = spread_of(truth)
     return {
         "test_rmse": rmse(loss, truth.shape[1]),
         "test_r2": None if spread == 0 else share_without(loss, spread),
@@ -47,6 +47,14 @@ def held_out_quality(predicted: NDArray[Any], truth: NDArray[Any], task: str) ->
 def squared_loss(predicted: Floats, truth: Floats) -> float:
     """The squared errors, summed over outputs, averaged over rows."""
     return float(math.fsum(((predicted - truth) ** 2).ravel()) / len(truth))
+
+
+def spread_of(truth: Floats) -> float:
+    """The mean squared distance of targets from their mean, summed over outputs; 0 if and only if
+    all rows have the same targets."""
+    # The mean of 0.1, 0.1 and 0.1 is another float than 0.1; that of zeros is 0.
+    distances = truth - truth[0]
+    return squared_loss(np.broadcast_to(distances.mean(axis=0), truth.shape), distances)
 
 
 def rmse(loss: float | Fraction, outputs: int) -> float:

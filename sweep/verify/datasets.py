@@ -18,7 +18,7 @@ from solver.trees.tree import Tree
 from solver.verify.scorer import end_of, missed_at
 from sweep.datasets import Dataset, load_dataset
 from sweep.filesystem import Folder
-from sweep.rows.metric_columns import squared_loss
+from sweep.rows.metric_columns import spread_of
 from sweep.spec import folds
 from sweep.store.store import stored_sweep
 from sweep.verify.tree_node_totals import NodeTotals
@@ -137,8 +137,7 @@ class Tables:
 
     def test_spread(self, key: FoldKey) -> float:
         """Regression: the mean squared distance of the test rows' targets from their mean."""
-        truth = self.dataset(key.data_hash).numbers[self.held_out(key)]
-        return squared_loss(np.broadcast_to(truth.mean(axis=0), truth.shape), truth)
+        return spread_of(self.dataset(key.data_hash).numbers[self.held_out(key)])
 
     def _score(self, key: FoldKey, text: str) -> Scored:
         tree = Tree.from_json(text)
