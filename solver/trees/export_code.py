@@ -326,8 +326,10 @@ def export_sql(tree: TreeSource, *, indent: str = "") -> str:
     Missing values are NULL. Columns have the type that the tree was trained on: numbers, text,
     booleans, and dates in UTC as timestamps or as text ``YYYY-MM-DD hh:mm:ss``; dates that are
     categories may also be of type date, or text ``YYYY-MM-DD``. The prediction of a database may
-    differ in three cases: if it ignores case when it compares text, if it compares numbers with
-    fewer than 64 bits, or if a sum of several columns overflows.
+    differ in five cases: if it ignores case or trailing spaces when it compares text, if it takes
+    empty text for NULL, if it compares numbers with fewer than 64 bits, if a sum of several columns
+    overflows, or if it takes ``TRUE`` for a column of this name (SQLite) that the tree does not
+    read.
 
     Parameters
     ----------
@@ -370,6 +372,8 @@ def export_sql(tree: TreeSource, *, indent: str = "") -> str:
 class _Sql:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
+        # SQLite takes TRUE for a column of this name, if there is one.
+        self._has_words = not {"true", "false"} & {name.lower() for name in tree.columns}
 
     def condition(self, test: NodeTest, branch: int) -> str:
         if isinstance(test, CategoryTest):
@@ -400,7 +404,9 @@ class _Sql:
         column = self._column(test.column)
         is_in, group = _group(test, branch)
         spec = self.tree.columns[test.column]
-        values = [said for value in group if value is not None for said in _literals(value, spec)]
+        values = [
+            said for value in group if value is not None for said in self._literals(value, spec)
+        ]
         kinds = {kind_of(value) for value in group if value is not None}
         if len(kinds) > 1 or spec.values == "mixed":
             raise InputError(
@@ -423,7 +429,7 @@ class _Sql:
         """The column, NULL where a value means missing."""
         spec, shown = self.tree.columns[name], _quoted(name)
         of_kind = (mark for mark in spec.marks if kind_of(mark) == _sql_kind(spec))
-        marks = [said for mark in of_kind for said in _literals(mark, spec)]
+        marks = [said for mark in of_kind for said in self._literals(mark, spec)]
         if spec.kind == "date":
             marks = [_moment(_in_seconds(mark)) for mark in _moments(spec)]
         for mark in dict.fromkeys(marks):
@@ -433,7 +439,21 @@ class _Sql:
     def result(self, node: Node) -> str:
         if self.tree.outputs:
             return repr(float(node.value[0]))
-        return _literal(self.tree.classes[node.prediction])
+        return self._literal(self.tree.classes[node.prediction])
+
+    def _literal(self, value: Category) -> str:
+        if isinstance(value, bool) and not self._has_words:
+            return "(1 = 1)" if value else "(1 = 0)"
+        return _literal(value)
+
+    def _literals(self, value: Category, spec: ColumnSpec) -> list[str]:
+        """How a database may write a value of a column of categories: a day also as its
+        midnight."""
+        said = [self._literal(value)]
+        is_day = isinstance(value, str) and len(value) == 10 and MOMENT.fullmatch(value)
+        if is_day and spec.kind == "category" and spec.values == "date":
+            said.append(self._literal(f"{value} 00:00:00"))
+        return said
 
 
 def _unused(test: NodeTest) -> list[str]:
@@ -470,15 +490,6 @@ def _literal(value: Category) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(value).upper() if isinstance(value, bool) else repr(value)
-
-
-def _literals(value: Category, spec: ColumnSpec) -> list[str]:
-    """How a database may write a value of a column of categories: a day also as its midnight."""
-    said = [_literal(value)]
-    is_day = isinstance(value, str) and len(value) == 10 and MOMENT.fullmatch(value)
-    if is_day and spec.kind == "category" and spec.values == "date":
-        said.append(_literal(f"{value} 00:00:00"))
-    return said
 
 
 def _sql_lines(chain: _Chain) -> list[str]:

@@ -236,3 +236,14 @@ def test_days_that_are_categories_are_found_however_they_are_written(form: str |
         assert ask_sqlite(stored, export_sql(tree)) == [*tree.predict(rows)]
         records = stored.astype(object).where(stored.notna(), None).to_dict("records")
         assert [*map(function(export_python(tree)), records)] == [*tree.predict(rows)]
+
+
+@pytest.mark.parametrize("name", ["True", "false"])
+def test_a_column_may_have_the_name_of_a_boolean(name: str) -> None:
+    """SQLite takes the word for the column."""
+    both = [True, False, False, False]
+    rows = pd.DataFrame({"up": [True, True, False, False], name: [2, 3, 2, 3], "y": both})
+    tree = solve(Problem.from_table(rows, "y", "categorical"), lam="0.001").tree
+    assert tree.columns.keys() == {"up", name}
+    found = ask_sqlite(rows.assign(seen=None), export_sql(tree))
+    assert found == [*tree.predict(rows)] == both
