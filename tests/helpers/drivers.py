@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +15,6 @@ import pytest
 
 from sweep.store.read_results import read_results
 from tests.helpers import environment
-from tests.helpers.forked_driver import ForkedDriver
 
 FAULTY = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.faulty_solvers']"}
 """For the environment: workers know the solvers that misbehave."""
@@ -51,8 +51,15 @@ class Drive:
             path.write_text(spec)
         terms = [self.out, self.workers, self.checkpoint, self.largest_state, self.grace]
         arguments = [command, str(path), *map(str, terms)]
-        # In a session of its own, so that Ctrl-C can be sent to all of it, as a terminal does.
-        process = ForkedDriver(arguments, self.environment, str(self.folder))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.helpers.driver_process", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+            cwd=self.folder,
+            start_new_session=True,  # so that Ctrl-C can be sent to all of it, as a terminal does
+        )
         try:
             yield process
         finally:
