@@ -8,7 +8,6 @@ surface.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement, groupby
@@ -19,12 +18,10 @@ from numpy.typing import NDArray
 
 from solver.encodings import ENCODINGS, Encoder
 from solver.encodings.category_tests import indicators
-from solver.errors import InputError, UnsupportedError
+from solver.errors import UnsupportedError
 from solver.features.columns import ColumnSpec
 from solver.features.ranks_and_cuts import CutTests, Scale
 from solver.problem.problem import Problem
-
-_LARGEST = 2**1023
 
 _CONTINUOUS = "use the encoding continuous, or rules axis"
 
@@ -42,11 +39,7 @@ class Points:
 
     @classmethod
     def of(cls, problem: Problem) -> Points:
-        """The points of a problem.
-
-        Raises UnsupportedError if a column has no numbers or lacks some, and InputError if a
-        coordinate is beyond floats.
-        """
+        """The points of a problem; UnsupportedError if a column has no numbers, or lacks some."""
         known = {axis.scale.column: axis.numbers for axis in problem.axes}
         features = problem.tests.features if isinstance(problem.tests, CutTests) else problem.tests
         for column in dict.fromkeys([*(feature.column for feature in features), *known]):
@@ -56,7 +49,6 @@ class Points:
         coordinates = np.empty((len(problem.codes), len(known)), dtype=object)
         for place, column in enumerate(known):
             coordinates[:, place] = _whole(problem.numbers(column))
-            _check_size(coordinates[:, place], [column])
         return cls(tuple(known), coordinates)
 
     def powers(self, degree: int) -> tuple[tuple[int, ...], ...]:
@@ -71,17 +63,13 @@ class Points:
     def lifted(self, degree: int) -> NDArray[np.object_]:
         """Each point's terms, an array of ints of shape (rows, G).
 
-        A surface of the degree is a hyperplane of these (the Veronese embedding). Raises InputError
-        if one is beyond floats.
+        A surface of the degree is a hyperplane of these (the Veronese embedding).
         """
         powers = self.powers(degree)
         result = np.ones((len(self.coordinates), len(powers)), dtype=object)
         for term, exponents in enumerate(powers):
             for column, exponent in enumerate(exponents):
                 result[:, term] *= self.coordinates[:, column] ** exponent
-            _check_size(
-                result[:, term], [c for c, p in zip(self.columns, exponents, strict=True) if p]
-            )
         return result
 
 
@@ -120,16 +108,6 @@ def _refusal(
         f"column {column!r} {lacks}, so there is no hyperplane or surface through its points; "
         f"{remedy}"
     )
-
-
-def _check_size(coordinates: NDArray[np.object_], columns: Sequence[str]) -> None:
-    """Refuse coordinates that are no floats: the search needs their sizes."""
-    if np.any(np.abs(coordinates) > _LARGEST):
-        raise InputError(
-            f"the numbers of {', '.join(map(repr, columns))} are too many powers of ten apart for "
-            "hyperplanes or surfaces",
-            "round these columns, bring them to a common scale, or use rules axis",
-        )
 
 
 def _whole(numbers: NDArray[np.float64]) -> list[int]:

@@ -86,12 +86,3 @@ def test_numbers_that_an_encoding_takes_for_categories() -> None:
     encoder = fit_encoder("onehot", pd.DataFrame({"a": [1, 2, 3]}), [0, 1, 0], n_classes=2)
     with pytest.raises(UnsupportedError, match=r"'a' is read as a category by .*use .*continuous"):
         check_points(encoder)
-
-
-def test_numbers_too_far_apart_are_refused() -> None:
-    found = points(a=[1e-200, 1e3, 1e60], b=[1.0, 2.0, 3.5], y=[0, 1, 0])
-    assert found.lifted(1).shape == (3, 2)
-    with pytest.raises(InputError, match="numbers of 'a' are too many powers of ten apart"):
-        found.lifted(2)
-    with pytest.raises(InputError, match="numbers of 'a' are too many powers of ten apart"):
-        points(a=[1e-200, 1e3, 1e200], y=[0, 1, 0])
