@@ -24,7 +24,6 @@ from solver.external.mip import MixedIntegerSolver
 from solver.external.oct import Oct
 from solver.external.streed import Streed
 from solver.monitor import Monitor
-from tests.helpers.random_examples import examples
 from tests.helpers.solutions import check_limits
 
 LAMBDAS = (Fraction(0), Fraction(1, 100), Fraction(1, 37), Fraction(1, 9))
@@ -115,17 +114,15 @@ def test_mixed_integer_programs_agree_with_branches(
 def test_they_find_the_optimum_of_monks_1_at_depth_3(
     kind: type[ExternalSolver], lam: Fraction, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of every third row. With ``TREESWEEP_EXAMPLES`` of all rows, which takes each of them from
-    half a minute to a minute of one core."""
+    """Each takes from half a minute to a minute of one core."""
     monkeypatch.setattr(ExternalSolver, "ask", ask_here)
     table = pd.read_parquet(shared_data / "categorical" / "monks-1-train.parquet")
-    every, errors = (1, 11) if examples(0) else (3, 3)
-    problem = Problem.from_table(table.iloc[::every], "target", "onehot-drop-last")
+    problem = Problem.from_table(table, "target", "onehot-drop-last")
     limits = Limits(depth=3, seconds=900)
     found = kind().solve(problem, lam, limits)
     best = solve(problem, lam, limits=limits)
     # BinOCT has no price, and splits wherever it can.
-    assert (found.objective, found.errors) == (best.objective, errors)
+    assert (found.objective, found.errors) == (best.objective, 11)
     assert found.splits == (4 if lam else 7)
     claim = found.extra["claim"]
     assert claim["status"] == "optimal"
