@@ -137,7 +137,12 @@ class ThresholdEngine(GraphEngine):
         lower, upper, best = self.memo.node_lower, self.memo.node_upper, self.memo.node_best
         self.archive.add(self.cost_scale, self.unit, lower[:n, 0], upper[:n, 0], best[:n, 0])
         self.cost_scale, self.constraints, self.compile_seconds = cost_scale, constraints, 0.0
+        had_program = self.params.row_duals
         self.params = params_of(self.problem, cost_scale, constraints, self.settings, self.unit)
+        if self.params.row_duals != had_program:  # there is none where splits are free
+            self.program, self.duals = new_program(self.table, self.params, self.n_classes)
+            if self.params.row_duals:
+                self.compile_seconds = ensure_compiled(raise_duals, self.space)
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(cost_scale, self.unit, n)
         self.refresh_recent()
         self._stale = True

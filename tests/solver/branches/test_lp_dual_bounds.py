@@ -109,3 +109,35 @@ def test_a_search_uses_them_when_it_is_long():
     without = solver.solve(problem, lam, row_duals=False)
     errors = (without.objective - lam * without.splits) * problem.total_weight
     assert engine.upper_bound == engine.cost_scale.cost(int(errors), without.splits)
+
+
+@pytest.mark.parametrize("lams", [("0", "1/200"), ("1/200", "0", "1/200")], ids=str)
+def test_a_search_after_one_with_free_splits_has_room_for_them(lams):
+    """Where splits are free there is no program; the next λ of a path needs one."""
+    generator = np.random.default_rng(7)
+    codes = generator.integers(0, 2, (200, 10))
+    labels = (codes[:, :4].sum(axis=1) + generator.integers(0, 2, 200)) % 3
+    problem = Problem.from_codes(codes, labels)
+    engine = opened(problem, Fraction(lams[0]))
+    for lam in map(Fraction, lams[1:]):
+        scale = CostScale.build(lam, 200, problem.leaf_errors, len(problem.codes) - 1)
+        engine.reprice(scale, TreeConstraints.of(problem, lam, Limits()))
+        assert bool(engine.params.row_duals) == bool(lam)
+        assert (len(engine.program.pool) > 0) == (len(engine.duals.literal) > 0) == bool(lam)
+    while (outcome := engine.step(10**6, -1)) != PROVEN:
+        assert outcome != FULL or engine.grow(None)
+    assert engine.program.status[SIZE] > 0
+    best = solver.solve(problem, lams[-1], row_duals=False)
+    assert engine.upper_bound == scale.cost(best.errors, best.splits)
+
+
+def test_a_path_from_free_splits_is_that_without_them():
+    generator = np.random.default_rng(7)
+    codes = generator.integers(0, 2, (150, 8))
+    labels = (codes[:, :4].sum(axis=1) + generator.integers(0, 2, 150)) % 3
+    problem = Problem.from_codes(codes, labels)
+    with_, without = (solver.regularization_path(problem, 0, row_duals=on) for on in (True, False))
+    assert with_.status == without.status == "optimal"
+    assert (with_.lams, with_.splits, with_.losses) == (
+        without.lams, without.splits, without.losses,
+    )  # fmt: skip
