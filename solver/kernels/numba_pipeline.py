@@ -12,7 +12,7 @@ import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from numba.core import compiler, typed_passes, untyped_passes
+from numba.core import compiler, typed_passes, types, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
@@ -127,30 +127,28 @@ _signatures: dict[Any, Any] = {}
 
 
 @contextlib.contextmanager
-def _known_functions(typing: Any) -> Iterator[None]:
+def _known_functions() -> Iterator[None]:
     """Look an operator or a builtin up once for the same types.
 
-    At each use numba tries one definition after the other.
+    At each use numba tries one definition after the other, when it infers types and again when it
+    writes code.
     """
-    if "resolve_function_type" in vars(typing):  # a helper of what is being compiled
-        yield
-        return
-    look_up = typing.resolve_function_type
+    builtin: Any = types.Function
+    look_up = builtin.get_call_type
 
-    def resolve(function: Any, arguments: Any, keywords: Any) -> Any:
-        name = getattr(function, "typing_key", function)
-        if getattr(name, "__module__", "") not in ("_operator", "builtins") or keywords:
-            return look_up(function, arguments, keywords)
-        key = function, arguments
+    def get_call_type(function: Any, typing: Any, arguments: Any, keywords: Any) -> Any:
+        if getattr(function.typing_key, "__module__", "") not in ("_operator", "builtins"):
+            return look_up(function, typing, arguments, keywords)
+        key = function, tuple(arguments), tuple(keywords.items())
         if key not in _signatures:
-            _signatures[key] = look_up(function, arguments, keywords)
+            _signatures[key] = look_up(function, typing, arguments, keywords)
         return _signatures[key]
 
-    typing.resolve_function_type = resolve
+    builtin.get_call_type = get_call_type
     try:
         yield
     finally:
-        del typing.resolve_function_type
+        builtin.get_call_type = look_up
 
 
 def _pipeline(lowering: Any) -> Any:
@@ -171,7 +169,7 @@ def _pipeline(lowering: Any) -> Any:
         def _compile_core(self) -> Any:  # one thread at a time: numba holds a lock
             # numba looks for new definitions whenever it handles an array. There are none.
             self.state.targetctx.refresh = lambda: None
-            with _rare_collections(), _known_functions(self.state.typingctx):
+            with _rare_collections(), _known_functions():
                 return super()._compile_core()  # type: ignore[no-untyped-call]
 
     return Pipeline
