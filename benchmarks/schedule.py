@@ -147,17 +147,21 @@ class Killer(threading.Thread):
         while not marks.stat().st_size:  # workers start slowly, and are not to be killed in that
             time.sleep(0.1)
         while not self.done.wait(self.every):
-            found = [p for p in psutil.Process().children(recursive=True) if _is_worker(p)]
+            found = _workers()
             if found:
                 with suppress(psutil.NoSuchProcess):
                     draw.choice(found).kill()
                     self.killed += 1
 
 
-def _is_worker(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):
-        return any("spawn_main" in word for word in process.cmdline())
-    return False
+def _workers() -> list[psutil.Process]:
+    """The workers of this process, which are forked from one of its children."""
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if "multiprocessing.forkserver" in " ".join(child.cmdline()):
+                found += child.children()
+    return found
 
 
 def kill(rounds: int, workers: int, every: float, folder: Path) -> list[list[str]]:
@@ -177,6 +181,7 @@ def kill(rounds: int, workers: int, every: float, folder: Path) -> list[list[str
             seconds = time.perf_counter() - began
             killer.done.set()
             assert outcome.ran == N_KILLED == read_results(out)["key"].nunique()
+            assert bool(killer.killed) == strikes
             again = starts.stat().st_size - N_KILLED
             per_kill = f"{again / killer.killed:.1f}" if killer.killed else ""
             lines.append([

@@ -151,17 +151,27 @@ class Failures:
     def killed_data(self, nodes: Sequence[int], key: str, worker: str) -> bool:
         """A step that loads or encodes has ended with its worker; whether it was running.
 
-        After its second death all tasks that need these data belong to a :class:`Case`.
+        After its second death all tasks that need these data belong to a :class:`Case`, unless
+        another worker has read the data since the first.
         """
         if not self._may_have_run(key, worker):
             return False
-        end, ends = self._ends[worker], self._data_deaths[nodes[0]]
-        if end not in ends:  # else another batch has told
-            for node in nodes:
-                self._data_deaths[node].append(end)
-            if len(ends) >= _MOST_DEATHS and worker in self._at:
-                self._cases.append(Case([], frozenset(nodes), ends))
+        deaths, end = [self._data_deaths[node] for node in nodes], self._ends[worker]
+        for ends in deaths:
+            if end not in ends:  # else another batch has told
+                ends.append(end)
+        fewest = min(deaths, key=len)
+        if len(fewest) >= _MOST_DEATHS and worker in self._at and not self.case_of(nodes[0]):
+            self._cases.append(Case([], frozenset(nodes), fewest))
         return True
+
+    def data_were_read(self, node: int) -> None:
+        """A task of this node has run, so its data did not kill the workers that died before.
+
+        Otherwise two of the workers that a long sweep loses would be enough to end it, if they
+        were just starting.
+        """
+        self._data_deaths.pop(node, None)
 
     def _may_have_run(self, key: str, worker: str) -> bool:
         return self._at.get(worker, key) == key  # also if nothing was heard of the worker

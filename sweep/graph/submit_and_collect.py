@@ -296,6 +296,7 @@ class Window:
         if len(result) > len(tasks):  # Dask ran it again after its rest was taken back
             result = result.first(len(tasks))
         done = len(result)
+        self._failures.data_were_read(batch.node.number)
         self._batching.took(batch.node, len(tasks), done, result.seconds)
         self._give_back(tasks[done:])
         rows, is_shard = result.rows, tasks[0].shard is not None

@@ -233,6 +233,32 @@ def test_data_that_kill_twice_take_their_tasks_along(plan: Plan) -> None:
     assert found.n_tasks == 0
 
 
+def test_data_that_others_have_read_since_are_not_blamed() -> None:
+    found = Failures([])
+    for worker in ("a", "b", "c"):
+        at(found, worker, f"load-{worker}")
+        ends(found, worker, 9)
+        assert found.killed_data([0, 1], f"load-{worker}", worker)
+        assert found.case_of(0) is found.case_of(1) is None
+        found.data_were_read(1)
+    at(found, "d", "load-d")
+    ends(found, "d", 9)
+    for _ in range(2):  # another batch tells it after a task has run
+        assert found.killed_data([0, 1], "load-d", "d")
+        assert found.case_of(0) is None
+        found.data_were_read(1)
+    for worker in ("e", "f"):
+        at(found, worker, f"load-{worker}")
+        ends(found, worker, 9)
+        assert found.killed_data([0, 1], f"load-{worker}", worker)
+    case = found.case_of(0)
+    assert case is not None
+    assert case is found.case_of(1)
+    (death,) = found.judge()
+    assert death is case
+    assert len(death.ends) == 2
+
+
 def test_data_of_a_worker_that_was_asked_to_end_are_encoded_again(plan: Plan) -> None:
     found = Failures([])
     for worker in ("a", "b"):
