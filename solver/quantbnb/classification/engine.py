@@ -172,13 +172,11 @@ class QuantEngine(Engine):
         whole = Part(*(array[0] for array in self.parts))
         order = np.empty(len(self.rows), np.int32)
         cost = len(self.arities) * len(self.rows)
-        for _ in range(max(1, _FILLED // cost)):
-            if self._filled < len(self.arities):
-                self._fill(
-                    self.table, whole, self._columns, order, self.classes, self.weights,
-                    self._filled,
-                )  # fmt: skip
-                self._filled += 1
+        for _ in range(min(max(1, _FILLED // cost), len(self.arities) - self._filled)):
+            self._fill(
+                self.table, whole, self._columns, order, self.classes, self.weights, self._filled
+            )
+            self._filled += 1
         if self._filled == len(self.arities):
             del self._columns
             self._divide(self.table, self.parts, self.levels, self.top)
