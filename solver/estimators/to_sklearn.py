@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.tree._tree import Tree as NodeTable
 
 from solver.errors import InputError
 from solver.features.category_values import Category, kind_of
+from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
 from solver.trees.tree import Node, Tree
 from solver.trees.tree_view import TreeSource, tree_of
@@ -111,7 +112,7 @@ def _nodes(tree: Tree, names: Sequence[str]) -> NDArray[Any]:
         left, right, feature, threshold, missing_left = -1, -1, -2, -2.0, False
         if node.feature is not None:
             test = tree.tests[node.feature]
-            threshold, missing_left, branch = _cut(test)
+            threshold, missing_left, branch = _cut(test, tree.columns)
             feature = _place(test, names)
             left, right = node.children[branch], node.children[1 - branch]
         entry = nodes[position]
@@ -131,14 +132,14 @@ class _Cut(NamedTuple):
     left: int  # the branch that the left child is
 
 
-def _cut(test: NodeTest) -> _Cut:
+def _cut(test: NodeTest, columns: Mapping[str, ColumnSpec]) -> _Cut:
     if isinstance(test, ThresholdTest) and test.unit == "number" and abs(test.threshold) < _LARGEST:
         # Rounded to float32 as the numbers are: what is at most the threshold stays so.
         return _Cut(float(np.float32(test.threshold)), test.missing == 0, 0)
     if isinstance(test, CategoryTest) and test.arity == 2:
         if test.groups == ((), (None,)) and test.rest == 0:
             return _Cut(_LARGEST, False, 0)
-        values = _bits(test)
+        values = _bits(test, columns[test.column])
         if values in ([{0}, {1}], [{1}, {0}]):
             left = values.index({0})
             with_none = [branch for branch, group in enumerate(test.groups) if None in group]
@@ -150,9 +151,11 @@ def _cut(test: NodeTest) -> _Cut:
     )
 
 
-def _bits(test: CategoryTest) -> list[set[Category]]:
+def _bits(test: CategoryTest, spec: ColumnSpec) -> list[set[Category]]:
     """The values of both branches, if these are all that there are."""
     if test.is_indicator and isinstance(yes := test.groups[1][0], bool):
+        if spec.values == "mixed":  # the rest holds other values than the other boolean
+            return []
         return [{not yes}, {yes}]
     values: list[set[Category]] = [
         {value for value in group if value is not None} for group in test.groups

@@ -121,6 +121,16 @@ def test_tests_that_are_no_cuts_of_numbers_are_refused(column: Any) -> None:
         model.to_sklearn()
 
 
+@pytest.mark.parametrize("yes", [True, False])
+def test_one_boolean_against_other_values_is_no_cut(yes: bool) -> None:
+    X = pd.DataFrame({"a": pd.Series([True, False, 2] * 2, dtype=object)})
+    y = [value is yes for value in X["a"]]
+    model = BranchesClassifier(lam="0.01", columns={"a": "category"}).fit(X, y)
+    assert model.predict(X).tolist() == y
+    with pytest.raises(InputError, match="know cuts of numbers only"):
+        model.to_sklearn()
+
+
 def test_converters_to_onnx_read_it() -> None:
     convert = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed").to_onnx
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
