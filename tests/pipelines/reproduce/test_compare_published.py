@@ -73,9 +73,22 @@ def test_runs_that_leave_out_trees_or_have_the_seconds_of_a_path_do_not_count(
 
 def test_monks_are_the_published_training_files_where_these_are_there(tmp_path: Path) -> None:
     path = table(tmp_path, "monks-1,full,0.05,0.5,1.0,3,9,2.5,no")
-    train, whole = run_row(dataset="monks-1-train"), run_row(dataset="monks-1") | {"seconds": 7.0}
+    train = run_row(dataset="monks-1-train") | {"n_rows": 124}
+    whole = run_row(dataset="monks-1") | {"seconds": 7.0, "n_rows": 124}
     (found,) = reproduce_branches(as_frame([whole, train]), path).to_dict("records")
     assert found["our_seconds"] == train["seconds"]
+
+
+def test_runs_on_another_number_of_rows_than_the_published_one_do_not_count(
+    tmp_path: Path,
+) -> None:
+    path = table(tmp_path, "monks-2,full,0.05,0.5,1.0,3,9,2.5,yes")
+    complete = run_row(dataset="monks-2") | {"n_rows": 432}
+    (found,) = reproduce_branches(as_frame([complete]), path).to_dict("records")
+    assert (found["verdict"], found["our_h"]) == ("not run", None)
+    train = complete | {"n_rows": 169}
+    (found,) = reproduce_branches(as_frame([train]), path).to_dict("records")
+    assert found["verdict"] in ("same", "better", "worse")
 
 
 def test_a_table_that_cannot_be_used_is_one_clear_line(tmp_path: Path) -> None:
