@@ -6,6 +6,7 @@ never falls. The known lines bound it from above, the chords of proven points fr
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -13,6 +14,9 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from solver.objective.exact_objective import Errors
 from solver.trees.tree import Tree
+
+_MOST_TRIED = 100
+"""Numbers of splits that are tried to prove a corner without a search."""
 
 
 class Line(NamedTuple):
@@ -117,6 +121,25 @@ class Envelope:
         if place == len(lams) or lam == low:
             return known
         return known + (values[place] - known) * (lam - low) / (lams[place] - low)
+
+    def excludes_below(self, lam: Fraction, value: Fraction, weight: int) -> bool:
+        """Whether no tree of whole errors has a smaller objective than ``value`` at a λ.
+
+        The line of such a tree passes below ``value`` at λ, and not below the corners on both
+        sides. That leaves few numbers of splits, often none. For each of them the corners tell the
+        least errors, and rounded up these may be too many.
+        """
+        place = bisect_right(self._lams, lam)
+        if not 0 < place < len(self._lams) or self._lams[place - 1] == lam:
+            return value <= self.at(lam)
+        (low, left), (high, right) = self.corners[place - 1 : place + 1]
+        fewest = math.floor((right - value) / (high - lam)) + 1
+        most = math.ceil((value - left) / (lam - low)) - 1
+        return most - fewest < _MOST_TRIED and all(
+            math.ceil(weight * max(left - low * splits, right - high * splits))
+            >= weight * (value - lam * splits)
+            for splits in range(fewest, most + 1)
+        )
 
 
 def best_lines(

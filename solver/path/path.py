@@ -65,7 +65,8 @@ class Path(RichDisplay):
     steps : tuple of Step
         From the smallest λ on.
     points : tuple of Point
-        The lower bounds that were proven at single λ, from the smallest λ on.
+        The lower bounds that were proven at single λ, from the smallest λ on: by a search, or since
+        errors and splits are whole numbers.
     status : Status
         ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; otherwise
         what ended the search. The status is also ``stopped`` if the search cannot decide which tree
@@ -74,7 +75,7 @@ class Path(RichDisplay):
     seconds : float
         Time of all searches, without compilation.
     solves : int
-        Number of searches, each at one λ.
+        Number of searches, each at one λ. A stored path counts its points.
     tolerance : Fraction
         Two objectives count as equal if they differ by at most the tolerance, see
         :attr:`solver.problem.problem.Problem.tolerance`.

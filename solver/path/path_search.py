@@ -41,7 +41,9 @@ class PathSearch:
 
     A solve at a corner either proves it, and with its neighbours the lines between them, or finds
     a tree below it, which makes new corners. That is the dichotomic scheme of Eisner and Severance
-    (1976), but with every tree that any solve finds. Parameters as :func:`find_path`.
+    (1976), but with every tree that any solve finds. A corner needs no solve where proofs at other
+    λ leave no whole numbers of errors and splits to a better tree. Parameters as
+    :func:`find_path`.
 
     Notes
     -----
@@ -102,8 +104,7 @@ class PathSearch:
                     raise
                 self.take(lam, None)
         path = self.path()
-        stopped = self.halted or Status.STOPPED in self.ended.values()
-        if path.status not in (Status.OPTIMAL, Status.HEURISTIC) and not stopped:
+        if path.status not in (Status.OPTIMAL, Status.HEURISTIC) and not self._was_stopped():
             self._tell(self.lam_min, at_last=True)
         return path
 
@@ -246,21 +247,15 @@ class PathSearch:
     def _line_at(self, lam: Fraction) -> Line:
         return self.kept[bisect_right(self.kept, lam, key=lambda pair: pair[1]) - 1][0]
 
-    def _gap(self, lam: Fraction) -> Fraction:
-        """The gap between the best line known and the proven bound."""
-        line = self._line_at(lam)
-        return objective(line.errors, line.splits, self.weight, lam) - self.bounds.at(lam)
-
     def _open(self) -> dict[Fraction, Fraction]:
         """The corners that are not proven, and their gaps."""
-        gaps = {}
-        for _, lam in self.kept:
+        gaps, slack = {}, self.problem.tolerance
+        for line, lam in self.kept:
             # A proven corner stays proven while it is a corner.
             if lam not in self.closed:
-                gap = self._gap(lam)
-                slack = self.problem.tolerance
-                if lam in self.unreachable and slack < gap < self._grid(lam):
-                    bound = self.points[lam] = self.bounds.at(lam) + gap - slack
+                reached = objective(line.errors, line.splits, self.weight, lam)
+                if (gap := reached - self.bounds.at(lam)) > slack and self._excludes(lam, reached):
+                    bound = self.points[lam] = reached - slack
                     self.bounds.add(lam, bound)
                     gap = slack
                 if gap > slack:
@@ -268,6 +263,15 @@ class PathSearch:
                 else:
                     self.closed.add(lam)
         return gaps
+
+    def _excludes(self, lam: Fraction, reached: Fraction) -> bool:
+        """Whether no better tree at a corner has whole errors, by what is proven at other λ.
+
+        What a stopped search has proven by then does not count: see :meth:`_halted`.
+        """
+        if self._was_stopped() or not self.proves or self.problem.task == "regression":
+            return False
+        return self.bounds.excludes_below(lam, reached, self.weight)
 
     def _grid(self, lam: Fraction) -> Fraction:
         """The objective of every tree at a λ is a whole multiple of this; 0 for regression."""
@@ -306,6 +310,9 @@ class PathSearch:
         """Whether another solve could do more; limits of nodes or bytes end it where they did."""
         status = self.ended.get(lam)
         return status is None or (status is Status.TIME_LIMIT and self.limits.seconds is not None)
+
+    def _was_stopped(self) -> bool:
+        return self.halted or Status.STOPPED in self.ended.values()
 
     def _stopped(self) -> bool:
         return self.monitor.stop() or Status.STOPPED in self.ended.values()

@@ -47,6 +47,41 @@ def test_bound_is_the_best_chord_or_level(
     assert slopes == sorted(set(slopes), reverse=True)
 
 
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(lams, st.fractions(0, 1, max_denominator=20)), max_size=5),
+    lams,
+    st.fractions(0, 1, max_denominator=40),
+    st.integers(1, 9),
+)
+def test_whole_errors_are_excluded_only_if_the_bounds_exclude_them(
+    pairs: list[tuple[Fraction, Fraction]], lam: Fraction, value: Fraction, weight: int
+) -> None:
+    envelope = Envelope.of([Point(*pair) for pair in pairs], Fraction(0), Fraction(1))
+    better = [
+        (errors, splits)
+        for splits in range(15)
+        for errors in range(weight + 1)
+        if Fraction(errors, weight) + lam * splits < value
+        and all(Fraction(errors, weight) + at * splits >= v for at, v in envelope.corners)
+    ]
+    if envelope.excludes_below(lam, value, weight):
+        assert not better
+
+
+@pytest.mark.parametrize("right_errors, excluded", [(3, False), (4, True), (5, False), (6, True)])
+def test_between_proven_lines_whole_errors_may_be_too_many(
+    right_errors: int, excluded: bool
+) -> None:
+    """The left tree has 3 splits and no errors, the right one has 1 split; the weight is 10."""
+    low, high = Fraction(right_errors - 1, 20), Fraction(right_errors + 1, 20)
+    corner = Fraction(right_errors, 20)
+    points = [Point(low, 3 * low), Point(high, Fraction(right_errors, 10) + high)]
+    envelope = Envelope.of(points, Fraction(0), Fraction(1))
+    # A tree of two splits and half of the errors, rounded down, would be better.
+    assert envelope.excludes_below(corner, 3 * corner, 10) == excluded
+
+
 def test_before_the_first_corner_nothing_is_known() -> None:
     envelope = Envelope([(Fraction(1), Fraction(1, 4))])
     assert (envelope.at(Fraction(1, 2)), envelope.at(Fraction(2))) == (0, Fraction(1, 4))

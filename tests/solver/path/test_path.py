@@ -394,8 +394,9 @@ def test_snapshots_name_the_lambda() -> None:
     monitor = Monitor(snapshot=seen.append, interval=0)
     path = solver.regularization_path(problem, "0.001", monitor=monitor)
     assert path.status is Status.OPTIMAL
-    solved = [point.lam for point in path.points]
-    assert {snapshot.lam for snapshot in seen} >= set(solved)
+    solved = {snapshot.lam for snapshot in seen}
+    assert solved <= {point.lam for point in path.points}
+    assert len(solved) == path.solves
     assert all(a.seconds <= b.seconds for a, b in pairwise(seen))
     for snapshot in seen:
         assert snapshot.lam is not None
