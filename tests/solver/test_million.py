@@ -41,7 +41,7 @@ def questions(shape: str, number: int) -> list[Question]:
 
 @pytest.mark.parametrize("shape", ["binary", "multiway"])
 def test_the_oracle_of_codes_agrees_with_the_naive_one(shape: str) -> None:
-    for asked in questions(shape, 150):
+    for asked in questions(shape, 100):
         table = asked.table
         every = naive.least_errors(
             rows_of(table), counts_of(table), table.arities,

@@ -4,13 +4,15 @@ Usage: python -m tests.solver.million [SEEDS] [--first SEED] [--only MODE]
 
 A problem is a small table, a price of a split, limits on the tree, and a way to solve it; those of
 a seed have the same table. The oracle looks at all trees. Every wrong answer is told with its
-seed, so that it can be repeated alone, with ``1 --first SEED``; the exit code is then 1.
+seed, so that it can be repeated alone, with ``1 --first SEED``; the exit code is then 1. Ctrl-C
+ends it with the counts so far.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import signal
 import sys
 import time
 from collections import Counter
@@ -111,19 +113,21 @@ def main() -> int:
     modes = tuple(mode for mode in MODES if mode.name.startswith(given.only))
     if not modes:
         parser.error(f"no mode begins with {given.only!r}; there are {[m.name for m in MODES]}")
-    counts = Counts()
-    gc.set_threshold(100_000, 50, 50)  # few objects are in circles
-    for number, outcome in enumerate(
-        ask_all(range(given.first, given.first + given.seeds), modes), start=1
-    ):
-        counts.add(outcome)
-        if outcome.wrong:
-            print(f"seed {outcome.seed} ({outcome.mode}): {outcome.wrong}", flush=True)
-        if number % _TOLD_EVERY == 0:
-            wrong, cpu = sum(counts.wrong.values()), time.process_time()
-            print(f"{number} problems, {wrong} wrong, {cpu:.0f} s of CPU", flush=True)
+    counts, last = Counts(), given.first
+    gc.freeze()  # nothing that was imported is garbage
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, too
+    try:
+        for outcome in ask_all(range(given.first, given.first + given.seeds), modes):
+            counts.add(outcome)
+            last = outcome.seed
+            if outcome.wrong:
+                print(f"seed {last} ({outcome.mode}), {outcome.wrong}", flush=True)
+            if (number := sum(counts.problems.values())) % _TOLD_EVERY == 0:
+                wrong, cpu = sum(counts.wrong.values()), time.process_time()
+                print(f"{number} problems, {wrong} wrong, {cpu:.0f} s of CPU", flush=True)
+    except KeyboardInterrupt:
+        print(f"stopped in seed {last}")
     print(counts)
-    last = given.first + given.seeds - 1
     print(
         f"seeds {given.first} to {last}: {sum(counts.problems.values())} problems "
         f"({len(counts.different)} different, of {len(counts.tables)} different tables), "
