@@ -80,6 +80,16 @@ def unknown_name(value: object, allowed: Iterable[str], what: str, meant: str | 
     return f"unknown {what} {value!r}{hint}; allowed: {shown}"
 
 
+def columns_like(name: object, columns: Iterable[object]) -> str:
+    """The first columns of a table, and the one most like a name that none of them has."""
+    names = [*map(str, columns)]
+    folded = {known.casefold(): known for known in reversed(names)}
+    close = difflib.get_close_matches(str(name).casefold(), folded, n=1)
+    hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(repr, names[:_SHOWN])) + more + hint
+
+
 def one_line(what: BaseException | str, length: int | None = None) -> str:
     """An error's message, or a text, on one line of limited length; else the error's type."""
     text = " ".join(str(what).split())[:length]

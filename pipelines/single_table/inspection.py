@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from solver.errors import InputError
+from solver.errors import InputError, columns_like
 from solver.features.category_values import as_category, show_value
 from solver.features.column_inference import check_overrides, infer_columns
 from solver.features.columns import ColumnSpec, is_missing, text_names
@@ -78,7 +78,7 @@ def inspect_table(data: str, target: str | None = None, **given: Any) -> Inspect
         raise InputError(f"{data} has no rows below the names of its columns")
     for name in targets or ():
         if name not in frame.columns:
-            known = ", ".join(map(repr, frame.columns))
+            known = columns_like(name, frame.columns)
             raise InputError(f"{data} has no column {name!r} for the target; it has {known}")
     check_overrides([*frame.columns], reference.overrides())
     chosen = None if not targets else targets[0]

@@ -17,7 +17,7 @@ from solver.base import Solver
 from solver.catalogue import DEPTH, choose_solver, get_solver
 from solver.encodings import fit_columns, get_encoding
 from solver.encodings.auto_encoding import AUTO, choose_encoding
-from solver.errors import InputError
+from solver.errors import InputError, columns_like
 from solver.features.category_values import GAPS
 from solver.features.columns import ColumnSpec
 from solver.features.text_parsing import TextFormat
@@ -241,9 +241,9 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
     if name is None:
         return frame, None
     if name not in frame.columns or name in dataset.targets:
-        known = ", ".join(c for c in frame.columns if c not in dataset.targets)
+        known = columns_like(name, (c for c in frame.columns if c not in dataset.targets))
         raise InputError(
-            f"dataset {dataset.name!r} has no column {name!r} for the weights; it has: {known}"
+            f"dataset {dataset.name!r} has no column {name!r} for the weights; it has {known}"
         )
     column = frame[name]
     if pd.api.types.is_numeric_dtype(column.dtype) and column.hasnans:
@@ -285,9 +285,8 @@ def read_kept(
     """
     frame = _read(data, given, dict.fromkeys(names, GAPS) if as_text else None)
     if unknown := [name for name in names if name not in frame.columns]:
-        raise InputError(
-            f"the table has no column {unknown[0]!r} to keep; it has {', '.join(frame.columns)}"
-        )
+        known = columns_like(unknown[0], frame.columns)
+        raise InputError(f"the table has no column {unknown[0]!r} to keep; it has {known}")
     return frame[[*names]].reset_index(drop=True)
 
 

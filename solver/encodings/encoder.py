@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.encodings.thresholds import Distribution
-from solver.errors import InputError
+from solver.errors import InputError, columns_like
 from solver.features.category_values import Category, show_value
 from solver.features.column_inference import FEW_VALUES
 from solver.features.columns import ColumnSpec, text_names
@@ -165,7 +165,7 @@ class Encoder:
             if name not in frame.columns:
                 raise InputError(
                     f"the table has no column {name!r}, which the encoding reads; "
-                    f"its columns are {', '.join(frame.columns)}"
+                    f"its columns are {columns_like(name, frame.columns)}"
                 )
             # Each test is asked once for every distinct value of its column, then looked up.
             rows, values = self.columns[name].factorize(frame[name])

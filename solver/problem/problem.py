@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from solver.encodings import Encoder, fit_encoder
 from solver.encodings.auto_encoding import AUTO, choose_encoding
-from solver.errors import InputError
+from solver.errors import InputError, columns_like
 from solver.features.column_inference import Override
 from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import NodeTest
@@ -572,7 +572,7 @@ def target_names(
         if name not in columns:
             raise InputError(
                 f"the table has no column {name!r} for the target; "
-                f"its columns are {', '.join(map(str, columns))}"
+                f"its columns are {columns_like(name, columns)}"
             )
     if not names or len(set(names)) < len(names):
         raise InputError("target must name one column, or several different ones")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from solver.errors import InputError
+from solver.errors import InputError, columns_like
 from solver.features.category_values import Category
 from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import CategoryTest, NodeTest, parse_test
@@ -173,7 +173,7 @@ class Tree(RichDisplay):
             if column not in frame.columns:
                 raise InputError(
                     f"the table has no column {column!r}, which the tree reads; "
-                    f"its columns are {', '.join(map(str, frame.columns))}"
+                    f"its columns are {columns_like(column, frame.columns)}"
                 )
             values[column] = self.columns[column].read(frame[column])
         ends = np.zeros(len(frame), dtype=np.int64)

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.encodings.encoder import MAX_CELLS
-from solver.errors import InputError
+from solver.errors import InputError, columns_like
 from solver.features.category_values import Category, widened
 from solver.features.column_inference import check_overrides, infer_columns
 from solver.features.columns import ColumnSpec, text_names
@@ -57,9 +57,9 @@ class Dataset:
         targets = (target,) if isinstance(target, str) else tuple(target)
         for name_ in (*targets, *([test[0]] if test else [])):
             if name_ not in frame.columns:
-                names = ", ".join(map(repr, frame.columns))
                 whose = "target" if name_ in targets else "test rows"
-                raise InputError(f"{where} has no column {name_!r} for the {whose}; it has {names}")
+                known = columns_like(name_, frame.columns)
+                raise InputError(f"{where} has no column {name_!r} for the {whose}; it has {known}")
         if len(set(targets)) < len(targets) or (test and test[0] in targets):
             raise InputError(f"{where} uses a column twice, as target or for test rows")
         if not len(frame):
@@ -132,8 +132,8 @@ class Dataset:
         kept = list(there if features is None else features)
         if unknown := [column for column in kept if column not in there]:
             raise InputError(
-                f"{where} has no column {unknown[0]!r} to use as a feature; it has: "
-                f"{', '.join(there)}"
+                f"{where} has no column {unknown[0]!r} to use as a feature; it has "
+                f"{columns_like(unknown[0], there)}"
             )
         if len(set(kept)) < len(kept):
             raise InputError(f"{where}: features names a column twice")

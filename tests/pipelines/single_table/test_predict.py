@@ -226,4 +226,5 @@ def test_kept_columns_are_copied_letter_by_letter(tmp_path: Path) -> None:
     assert copied["id"].tolist() == ["007", "010", "011"]
     refused = run("predict", path, tmp_path / "new.csv", "--keep", "ID")
     assert refused.exit_code == 2
-    assert "no column 'ID' to keep; it has id, x, amount, note, y" in refused.stderr
+    known = "it has 'id', 'x', 'amount', 'note', 'y'; did you mean 'id'?"
+    assert f"no column 'ID' to keep; {known}" in refused.stderr

@@ -85,7 +85,7 @@ def test_a_dataset_may_have_another_name() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"features": ["a9"]}, "no column 'a9' to use as a feature; it has: a1"),
+        ({"features": ["a9"]}, "no column 'a9' to use as a feature; it has 'a1'"),
         ({"features": ["target"]}, "no column 'target' to use as a feature"),
         ({"features": ["a1", "a1"]}, "names a column twice"),
         ({"features": ["a1"], "columns": {"a1": "drop"}}, "no column 'a1' to use"),
