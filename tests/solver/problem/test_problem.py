@@ -167,7 +167,7 @@ def test_bad_codes(codes: Any, target: Any, options: dict[str, Any], message: st
 @pytest.mark.parametrize(
     "frame, options, message",
     [
-        (FRAME, {"target": "sells"}, "no column 'sells' for the target; its columns are colour"),
+        (FRAME, {"target": "sells"}, "no column 'sells' for the target; its columns are 'colour'"),
         (FRAME.head(0), {"target": "buys"}, "no rows"),
         (FRAME[["buys"]], {"target": "buys"}, "no feature"),
         (FRAME, {"target": "same"}, "single class 'x'"),
