@@ -35,7 +35,7 @@ def score(problem: Problem, tree: Tree, lam: Fraction) -> Score:
     if problem.values is None:
         labels = [node.prediction for node in tree.nodes]
         right = sum(weights[labels[leaf]] for leaf, weights in zip(reached, counts, strict=True))
-        errors: Errors = sum(map(sum, counts)) - right
+        errors: Errors = problem.total_weight - right
     else:
         errors = _squared_errors(problem.values.tolist(), counts, reached, tree)
     splits = sum(1 for node in tree.nodes if node.feature is not None)
@@ -79,14 +79,16 @@ def _reached(problem: Problem, tree: Tree) -> Iterator[int]:
         columns[-1 - feature] = _sides(problem, surface)
         places[feature] = -1 - feature, None
     splits = [
-        None if node.feature is None else (*places[node.feature], node.children)
+        None
+        if (feature := node.feature) is None
+        else (columns[places[feature][0]], places[feature][1], node.children)
         for node in tree.nodes
     ]
     for row in range(len(problem.codes)):
         at = 0
         while (split := splits[at]) is not None:
             column, code, children = split
-            value = columns[column][row]
+            value = column[row]
             at = children[value if code is None else value > code]
         yield at
 
