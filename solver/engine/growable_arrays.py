@@ -35,11 +35,14 @@ def grown_lengths(
     arrays: Mapping[str, NDArray[Any]], needed: Mapping[str, int], group: Callable[[str], str]
 ) -> dict[str, int]:
     """The new length of every array, by name; the arrays of a group grow together."""
-    lengths = {
-        which: grown_length([a for name, a in arrays.items() if group(name) == which], least)
-        for which, least in needed.items()
-    }
-    return {name: lengths[group(name)] for name in arrays if group(name) in lengths}
+    groups: dict[str, list[str]] = {}
+    for name in arrays:
+        groups.setdefault(group(name), []).append(name)
+    lengths: dict[str, int] = {}
+    for which, least in needed.items():
+        names = groups[which]
+        lengths |= dict.fromkeys(names, grown_length([arrays[name] for name in names], least))
+    return lengths
 
 
 def bytes_added(arrays: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> int:
