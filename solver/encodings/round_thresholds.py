@@ -57,13 +57,16 @@ def roundest_numbers(low: Floats, high: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         magnitude = np.floor(np.log10(np.abs(gaps.middle)))
     is_wide = gaps.quarter > _NARROW * np.abs(gaps.middle)
-    is_usual = is_wide & (magnitude < len(_POWERS))
+    at = np.flatnonzero(gaps.is_open & is_wide & (magnitude < len(_POWERS)))
     for digits in range(1, _MOST_DIGITS + 1):
-        power = magnitude - digits + 1
-        at = np.flatnonzero(gaps.is_open & is_usual & (np.abs(power) < len(_POWERS)))
-        ten = _POWERS[np.abs(power[at]).astype(np.intp)]
-        above = power[at] > 0
-        gaps.try_multiples(at, np.where(above, ten, 1.0), np.where(above, 1.0, ten))
+        at = at[gaps.is_open[at]]
+        if not len(at):
+            break
+        power = magnitude[at] - digits + 1
+        known = np.abs(power) < len(_POWERS)
+        ten = _POWERS[np.abs(power[known]).astype(np.intp)]
+        above = power[known] > 0
+        gaps.try_multiples(at[known], np.where(above, ten, 1.0), np.where(above, 1.0, ten))
     return gaps.settled()
 
 

@@ -197,7 +197,7 @@ class Problem:
         else:
             labels, known = read_labels(table[targets[0]], classes)
             codes = known
-        features = table.drop(columns=list(targets))
+        features = table.iloc[:, [j for j, name in enumerate(table) if name not in targets]]
         if encoder is None:
             if encoding == AUTO:
                 cuts = task == "regression"
