@@ -127,7 +127,8 @@ def compare_printed(results: pd.DataFrame) -> pd.DataFrame:
 
     Figures of ours are H_λ = 1 − objective, seconds and iterations; those of ``branches`` are of
     its mode ``paper``. ``verdict`` is ``same`` (to the printed digits, which the paper rounds or
-    cuts off), ``better``, ``worse``, ``not run``, or that no tree has the printed figure.
+    cuts off), ``better``, ``worse``, ``not run``, ``another table`` if ours has another number of
+    rows, or that no tree has the printed figure.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def _line(
         "found ": f"{float(h):.6f}",
         "found  ": f"{row['seconds']:.2g}" if ended else "TO",
         "found   ": f"{row['iterations']:,}" if row["iterations"] else "-",
-        "verdict": _verdict(h, printed[0], proven),
+        "verdict": _verdict(h, printed[0], proven) if row["n_rows"] == n else "another table",
     }
 
 

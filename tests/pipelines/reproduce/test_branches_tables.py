@@ -39,8 +39,8 @@ def run(row: int, solver: str, h: str, status: str = "optimal", options: str = "
     return {
         "dataset": printed.dataset, "encoding": printed.encoding, "fold": None, "solver": solver,
         "lam_exact": str(as_lambda(printed.lam)), "objective_exact": str(1 - Fraction(h)),
-        "status": status, "solver_options": options, "n_rows": 124, "n_features_encoded": 11,
-        "n_classes": 2, "seconds": 0.25, "iterations": 1234,
+        "status": status, "solver_options": options, "n_rows": printed.shape[0],
+        "n_features_encoded": 11, "n_classes": 2, "seconds": 0.25, "iterations": 1234,
     }  # fmt: skip
 
 
@@ -66,6 +66,13 @@ def test_verdicts() -> None:
     assert first.loc["osdt", "found  "] == "TO"
     tic = found[found["row"] == "tic-tac-toe-o"].iloc[0]
     assert tic["verdict"] == "no tree has it: at most 0.773000"
+
+
+def test_a_table_of_other_rows_is_not_compared() -> None:
+    complete = run(3, "branches", "0.955") | {"n_rows": 432}
+    (found,) = compare_printed(pd.DataFrame([complete])).query("found != ''").to_dict("records")
+    assert (found["n, q, K"], found["found"]) == ("169 11 2", "432 11 2")
+    assert found["verdict"] == "another table"
 
 
 @pytest.mark.slow
