@@ -52,6 +52,9 @@ def _table_of(reference: DatasetRef) -> Any:
         reference.task,
         reference.targets,
         reference.separator,
+        reference.charset,
+        reference.sheet,
+        repr(reference.test),
         repr(sorted(reference.columns.items())),
     )
 

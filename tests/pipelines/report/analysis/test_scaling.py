@@ -49,6 +49,17 @@ def scaling(found: Results) -> Scaling:
     return one
 
 
+def test_two_sheets_of_a_file_are_two_tables() -> None:
+    book = {
+        name: parse_reference({"name": name, "path": "book.xlsx", "sheet": sheet, "replicate": n})
+        for name, sheet, n in (("car x1", "one", 1), ("car x2", "two", 2))
+    }
+    assert find_scalings(results(), book) == []
+    same = {name: one.model_copy(update={"sheet": "one"}) for name, one in book.items()}
+    (one,) = find_scalings(results(), same)
+    assert one.points["size"].tolist() == [100, 200]
+
+
 def test_sizes_of_one_table_are_lines_against_rows_and_features() -> None:
     found = scaling(results())
     assert found.name == "car"
