@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 
 from solver.features.node_tests import NodeTest
 from solver.features.ranks_and_cuts import Scale
+
+_MOST_SORTED_WORDS = 16  # of a row; more take longer to sort one by one than at once
+_CODES_AT_A_TIME = 2**22
 
 
 class Copy(NamedTuple):
@@ -35,16 +39,24 @@ def collapse(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Merge equal rows; the result is in a canonical order, so row order does not matter."""
     group, first = equal_rows(codes)
-    rows = codes[first]
-    counts = np.zeros((len(rows), n_classes), dtype=np.int64)
+    counts = np.zeros((len(first), n_classes), dtype=np.int64)
     np.add.at(counts, (group, labels), weights)
-    if not rows.shape[1]:
-        return rows, counts
+    if not codes.shape[1]:
+        return codes[first], counts
+    order = _sorting(codes[first])
+    return codes[first[order]], counts[order]
+
+
+def _sorting(rows: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The order in which the rows, all different, ascend."""
+    if int(rows.max(initial=0)) < 2**8:
+        words = _row_words(rows).byteswap() if sys.byteorder == "little" else _row_words(rows)
+        if words.shape[1] <= _MOST_SORTED_WORDS:
+            return np.lexsort(words.T[::-1])
     # Sorting whole rows as byte strings is one sort instead of one a feature; big-endian bytes
     # sort as the numbers do.
     whole = np.ascontiguousarray(rows, dtype=">i4").view(f"V{4 * rows.shape[1]}").ravel()
-    order = np.argsort(whole, kind="stable")
-    return rows[order], counts[order]
+    return np.argsort(whole, kind="stable")
 
 
 def collapse_numbers(
@@ -98,24 +110,44 @@ def distinct_features(
     constant: list[str] = []
     duplicate: dict[str, str] = {}
     first_with: dict[bytes, int] = {}
-    for j in range(codes.shape[1]):
-        column = codes[:, j]
-        # Numbering the codes by first appearance makes x and "not x" the same partition.
-        ranks, values = pd.factorize(column)
-        if len(values) == 1:
+    for j, partition in enumerate(_partitions(codes, ordered)):
+        if partition is None:
             constant.append(names[j])
             continue
-        partition = ranks.astype(np.int32).tobytes()
-        if ordered[j] and len(values) > 2:
-            # The order counts too, but not which end is up.
-            place = np.unique(column, return_inverse=True)[1].astype(np.int32)
-            partition = b"ordered" + min(place.tobytes(), (len(values) - 1 - place).tobytes())
         if partition in first_with:
             duplicate[names[j]] = names[first_with[partition]]
         else:
             first_with[partition] = j
             keep.append(j)
     return keep, tuple(constant), duplicate
+
+
+def _partitions(codes: NDArray[np.int32], ordered: Sequence[bool]) -> Iterator[bytes | None]:
+    """For each feature bytes that are equal if it separates the rows alike; None: it is constant.
+
+    Two parts are told by the rows of the second one, so x and "not x" are the same. If there are
+    more, their codes are numbered by first appearance.
+    """
+    step = max(1, _CODES_AT_A_TIME // max(len(codes), 1))
+    for begin in range(0, codes.shape[1], step):
+        # Codes lie row by row: several features are fetched at a time.
+        block = np.ascontiguousarray(codes[:, begin : begin + step].T)
+        binary: NDArray[np.bool_] = block.max(axis=1) <= 1
+        second = np.packbits(np.not_equal(block, block[:, :1]), axis=1)
+        varied = np.asarray(second.any(axis=1))
+        for j, column in enumerate(block):
+            if binary[j] or not varied[j]:
+                yield second[j].tobytes() if varied[j] else None
+                continue
+            ranks, values = pd.factorize(column)
+            if len(values) == 2:
+                yield second[j].tobytes()
+            elif ordered[begin + j]:
+                # The order counts too, but not which end is up.
+                place = np.unique(column, return_inverse=True)[1].astype(np.int32)
+                yield b"ordered" + min(place.tobytes(), (len(values) - 1 - place).tobytes())
+            else:
+                yield b"parts" + ranks.astype(np.int32).tobytes()
 
 
 def copies_of(

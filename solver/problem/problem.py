@@ -292,7 +292,8 @@ class Problem:
         scales = [isinstance(test, Scale) for test in tests]
         given = _row_weights(weights, n_rows)
         kept, row_weights = given.whole > 0, given.positive.whole
-        matrix, labels = matrix[kept], labels[kept]
+        if not kept.all():
+            matrix, labels = matrix[kept], labels[kept]
         if values is None:
             rows, counts = collapse(matrix, labels, row_weights, len(known))
         else:
