@@ -80,8 +80,8 @@ def _reached(problem: Problem, tree: Tree) -> Iterator[int]:
         places[feature] = -1 - feature, None
     splits = [
         None
-        if (feature := node.feature) is None
-        else (columns[places[feature][0]], places[feature][1], node.children)
+        if node.feature is None
+        else (columns[places[node.feature][0]], places[node.feature][1], node.children)
         for node in tree.nodes
     ]
     for row in range(len(problem.codes)):
