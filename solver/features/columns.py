@@ -87,6 +87,8 @@ class ColumnSpec:
 
     def narrow(self, asked: Iterable[Category]) -> ColumnSpec:
         """The same for a tree that asks for these categories only, or for missing values."""
+        if not self.texts:
+            return self
         # A number that means missing stands for the text that writes it.
         kept = (*asked, *gap_texts(self.texts), *self.missing)
         wanted = {

@@ -266,4 +266,4 @@ class SquaredCostScale:
 
 def objective(errors: Errors, splits: int, total_weight: int, lam: Fraction) -> Fraction:
     """``errors / total_weight + λ·splits``, exactly."""
-    return Fraction(errors) / total_weight + lam * splits
+    return Fraction(errors, total_weight) + lam * splits
