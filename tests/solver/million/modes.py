@@ -280,9 +280,11 @@ def depth(question: Question, chance: Random) -> Question:
 
 
 def depth_of_two(question: Question, chance: Random) -> Question:
-    """For what takes very long at a depth of three."""
+    """For mode paper of Quant-BnB: it takes very long at a depth of three, and refuses prices of a
+    split of so many digits that doubles are not exact."""
     most = min(2 if question.depth is None else question.depth, 2)
-    return _with(question, splits=None, depth=most)
+    lam = question.lam.limit_denominator(10_000)
+    return _with(question, splits=None, depth=most, lam=lam)
 
 
 def few_splits(question: Question, chance: Random) -> Question:
