@@ -43,6 +43,8 @@ class Run:
     def __init__(self, question: Question, chance: Random, solver: str, options: Options) -> None:
         self.question, self.chance = question, chance
         self.solver, self.options = solver, dict(options)
+        if question.table.shape == "points":
+            self.options["rules"] = "hyperplane"
         if question.table.shape == "curve":
             self.options |= {"rules": "polynomial", "degree": question.table.degree}
         self.solves = 0
@@ -298,11 +300,6 @@ def paper_proper(chance: Random) -> Options:
     return {"mode": "paper", "thinning": chance.random() < 0.3, "memo": chance.random() < 0.3}
 
 
-def hyperplanes(chance: Random) -> Options:
-    """Lines in the plane, with a memo or without."""
-    return {"rules": "hyperplane", **memo(chance)}
-
-
 def memo(chance: Random) -> Options:
     """With a memo, or without."""
     return {"memo": chance.random() < 0.3}
@@ -410,7 +407,7 @@ MODES = (
     Mode("quantbnb, regression, resumed", 3, "quantbnb", TARGETS, stops_and_goes_on, fits=depth),
     Mode("quantbnb, regression, limits", 3, "quantbnb", TARGETS, meets_limits, fits=depth),
     Mode("proper", 7, "proper", NUMBERS, proves, memo, few_splits),
-    Mode("proper, hyperplanes", 4, "proper", ("points",), proves, hyperplanes, few_splits),
+    Mode("proper, hyperplanes", 4, "proper", ("points",), proves, memo, few_splits),
     Mode("proper, curves", 2, "proper", ("curve",), proves, memo, few_splits),
     Mode("proper, limits", 2, "proper", NUMBERS, meets_limits, memo, few_splits),
     Mode("proper, slices", 1, "proper", NUMBERS, proves_in_slices, memo, few_splits),
