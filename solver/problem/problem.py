@@ -530,8 +530,7 @@ class Problem:
         for rows, parent, feature_, below in zip(reached, parents, features, children, strict=True):
             node = self._outcome(rows, nodes[parent] if parent >= 0 else None)
             nodes.append(replace(node, feature=feature_, children=tuple(below)))
-        first = len(self.tests)
-        used = {f: self.tests[f] for f in features if f is not None and f < first}
+        used = {f: self.tests[f] for f in features if f is not None and f < len(self.tests)}
         used.update({number: test for test, number in others.items()})
         columns = columns_read(self.columns, used.values())
         return Tree(
