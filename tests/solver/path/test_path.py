@@ -390,6 +390,7 @@ def test_what_neighbours_do_not_settle_is_not_called_proven() -> None:
 
 def test_snapshots_name_the_lambda() -> None:
     problem = large_problem(rows=2000)
+    solver.regularization_path(XOR.problem(), "0.001")  # Compiles, which is no time of a search.
     seen: list[Snapshot] = []
     monitor = Monitor(snapshot=seen.append, interval=0)
     path = solver.regularization_path(problem, "0.001", monitor=monitor)
