@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from solver.features.columns import ColumnSpec
 from solver.problem.target import MISSING, UNKNOWN, find_labels
 from solver.trees.tree import Tree
@@ -71,7 +72,11 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write predictions atomically, as Parquet for the suffix ``.parquet``, else as CSV."""
     with replacing(path) as part:
         if path.suffix == ".parquet":
-            table.to_parquet(part, index=False)
+            try:
+                table.to_parquet(part, index=False)
+            except (OverflowError, pa.ArrowException) as error:
+                why = one_line(error)
+                raise InputError(f"cannot write {path} as Parquet: {why}; write .csv") from None
         else:
             table.to_csv(part, index=False)
 

@@ -317,8 +317,11 @@ def as_yaml(value: Any) -> str:
 OUTCOME = ": "
 """What follows a condition, before the label that it leads to."""
 
-CONDITION = (" = ", " ≠ ", " ≤ ", " > ", " in {", OUTCOME)
-"""What follows a column's name in a condition, or a condition."""
+SUM = ("·", " + ", "− ", *"⁰¹²³⁴⁵⁶⁷⁸⁹")
+"""What stands beside a column's name in a sum."""
+
+CONDITION = (" = ", " ≠ ", " ≤ ", " > ", " in {", OUTCOME, *SUM)
+"""What follows a column's name in a condition, or a condition; a sum may be in the same tree."""
 
 FEATURE = ("=", ">")
 """What follows a column's name in the name of a feature."""

@@ -6,6 +6,7 @@ addition. IEEE 754 fixes every bit of it, so a row takes the same branch on any 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -149,4 +150,7 @@ class PolynomialTest(SurfaceTest):
 
 def _factor(column: str, power: int) -> str:
     name = show_column(column, _SIGNS)
+    with contextlib.suppress(ValueError):
+        float(name)  # It would be read as a weight.
+        name = repr(name)
     return name if power == 1 else name + str(power).translate(str.maketrans(_DIGITS, _POWERS))

@@ -154,8 +154,11 @@ class Tables:
 
     def _strange(self, key: FoldKey, tree: Tree) -> Iterator[str]:
         """What a tree of this table cannot say."""
-        if tree.target != self.dataset(key.data_hash).target:
+        dataset = self.dataset(key.data_hash)
+        if tree.target != dataset.target:
             yield f"it is a tree for the target {tree.target!r}"
+        if tree.outputs and tree.outputs != dataset.targets:
+            yield f"it gives numbers for the targets {', '.join(map(repr, tree.outputs))}"
         if tree.weight_scale is not None:
             yield "it has row weights, a sweep has none"
 

@@ -194,6 +194,20 @@ def test_rows_are_predicted_alike_from_everywhere(frame: pd.DataFrame, data: st.
         )
 
 
+def test_numbers_that_parquet_cannot_hold_are_refused_in_one_line(tmp_path: Path) -> None:
+    tree, out = tmp_path / "tree.json", tmp_path / "o.parquet"
+    save_tree(train(pd.DataFrame({"x": ["a", "b"] * 5, "y": [10**20, 2 * 10**20] * 5})), tree)
+    (tmp_path / "new.csv").write_text("x\na\nb\n")
+    result = run("predict", tree, tmp_path / "new.csv", "--out", out)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert f"cannot write {out} as Parquet: " in result.stderr
+    assert result.stderr.rstrip().endswith("; write .csv")
+    assert not out.exists()
+    assert run("predict", tree, tmp_path / "new.csv", "--out", tmp_path / "o.csv").exit_code == 0
+    assert (tmp_path / "o.csv").read_text() == f"prediction\n{10**20}\n{2 * 10**20}\n"
+
+
 def test_kept_columns_are_copied_letter_by_letter(tmp_path: Path) -> None:
     path = tmp_path / "tree.json"
     save_tree(train(pd.DataFrame({"x": ["1", "b"] * 5, "y": [0, 1] * 5})), path)

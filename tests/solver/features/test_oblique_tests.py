@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from solver.errors import InputError
-from solver.features.node_tests import parse_test
+from solver.features.node_tests import ThresholdTest, parse_test
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
 from solver.limits import Limits
 from solver.problem.problem import Problem
@@ -34,6 +34,31 @@ def test_words() -> None:
     assert CIRCLE.describe(0) == "a² + b² − 2·a ≤ 4"
     assert LINE.describe(1) == "0.5·b − a > 0.25"
     assert LINE.name == "0.5·b − a>0.25"
+
+
+@pytest.mark.parametrize("name", ["3", "2019", "1e5", "nan", "-inf", "٣", "1_0"])
+def test_a_column_named_like_a_number_is_quoted_in_sums(name: str) -> None:
+    product = PolynomialTest((name, "x"), (1.0,), 0.0, ((1, 1),))
+    weighted = PolynomialTest((name, "x"), (3.0,), 0.0, ((0, 1),))
+    assert product.describe(0) == f"{name!r}·x ≤ 0"
+    assert weighted.describe(0) == "3·x ≤ 0"
+    assert HyperplaneTest.of([name, "x"], [1.0, -1.0], 0.0).describe(1) == f"{name!r} − x > 0"
+
+
+@pytest.mark.parametrize(
+    "name, of_sum",
+    [
+        ("x²", PolynomialTest(("x",), (1.0,), 2.0, ((2,),))),
+        ("2·x", HyperplaneTest.of(["x"], [2.0], 2.0)),
+        ("a + b", HyperplaneTest.of(["a", "b"], [1.0, 1.0], 2.0)),
+        ("a − b", HyperplaneTest.of(["a", "b"], [1.0, -1.0], 2.0)),
+    ],
+)
+def test_a_cut_of_a_column_named_like_a_sum_is_told_from_the_sum(
+    name: str, of_sum: PolynomialTest | HyperplaneTest
+) -> None:
+    assert of_sum.describe(0) == f"{name} ≤ 2"
+    assert ThresholdTest(name, 2.0).describe(0) == f"{name!r} ≤ 2"
 
 
 def test_plain_form() -> None:

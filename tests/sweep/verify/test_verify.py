@@ -254,6 +254,20 @@ def test_a_tree_of_another_target_or_with_weights_is_found(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.parametrize("outputs", [["t 2", "t 1"], ["t 1", "zz"]])
+def test_a_tree_for_the_targets_in_another_order_is_found(
+    tmp_path: Path, outputs: list[str]
+) -> None:
+    table = "x,t 1,t 2\n" + "".join(f"{i},{i % 3},{i * i}\n" for i in range(8))
+    (tmp_path / "t.csv").write_text(table)
+    text = (
+        f"name: t\ndatasets: [{{name: d, path: {tmp_path / 't.csv'}, target: [t 1, t 2], "
+        "task: regression}]\nencodings: [continuous]\nlambdas: [0.5]\nsolvers: [quantbnb]\nlimits: {depth: 1}\n"
+    )
+    found = _forged(tmp_path, text, _tree(lambda tree: tree.update(outputs=outputs)))
+    assert f"it gives numbers for the targets {', '.join(map(repr, outputs))}" in found
+
+
 def test_a_file_that_nobody_reads_is_named(tmp_path: Path) -> None:
     without_dask.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
