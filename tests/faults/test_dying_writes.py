@@ -41,7 +41,7 @@ def drive(processes: Processes, out: Path, at: int) -> int | None:
     """Run or resume; the exit code."""
     where = (processes.folder / "address").read_text()
     process = processes.start(dying_driver.drive, processes.spec, out, where, at, processes.journal)
-    process.join(60)
+    process.join(300)
     return process.exitcode
 
 

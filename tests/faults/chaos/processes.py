@@ -19,7 +19,7 @@ from tests.helpers import ROOT
 from tests.helpers.drivers import fork_servers
 
 N_WORKERS = 2
-_START_SECONDS = 60.0
+_START_SECONDS = 300.0  # on a machine that does other work, too
 
 
 class Processes:
