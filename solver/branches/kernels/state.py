@@ -132,7 +132,7 @@ class Scratch(NamedTuple):
     mask: Words  # (width,) the table's columns that are live
     care: Words  # (width,)
     want: Words  # (width,)
-    marked: Words  # (words,) positions of a frame
+    minority: Words  # (words,)
     rows: Ints  # (rows,)
     literals: Ints  # (frames,)
     groups: Ints  # (5, power of two)
@@ -412,7 +412,7 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         mask=np.zeros(width, np.uint64),
         care=np.zeros(width, np.uint64),
         want=np.zeros(width, np.uint64),
-        marked=np.zeros(words, np.uint64),
+        minority=np.zeros(words, np.uint64),
         rows=np.zeros(n_rows, ints),
         literals=np.zeros(len(table.values) + 1, ints),
         groups=np.zeros((5, slots_for(n_rows)), ints),
