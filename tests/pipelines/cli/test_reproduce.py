@@ -17,15 +17,15 @@ from sweep.spec.spec import parse_spec
 from tests.helpers import without_dask
 
 TINY = """name: tiny
-datasets: [monks-1]
+datasets: [car]
 encodings: [categorical]
 lambdas: [0.01]
 solvers: [branches]
 limits: {seconds: 30, memory: 1GiB}
 """
 PRINTED = """dataset,encoding,lambda,h_lambda,iterations,seconds,proven_optimal
-monks-1,o,0.01,0.9,61,0.012,yes
-monks-1,o,0.02,0.8,61,0.012,yes
+car,o,0.01,0.9,61,0.012,yes
+car,o,0.02,0.8,61,0.012,yes
 """
 
 
@@ -88,7 +88,7 @@ def test_one_command_runs_it_and_compares(tmp_path: Path, monkeypatch: pytest.Mo
     assert "Of 2 printed figures, ours is: 1 " in result.stdout
     assert "1 not run" in result.stdout
     assert (tmp_path / "results" / "tiny" / "report" / "index.html").is_file()
-    assert "| monks-1 | o | 0.02 | 0.8 | – | not run |" in page.read_text("utf-8")
+    assert "| car | o | 0.02 | 0.8 | – | not run |" in page.read_text("utf-8")
     compared = Experiment("tiny", "Table 0", None, lambda results: results[["solver", "errors"]])
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"tiny": compared})
     assert "branches" in call("tiny", "--data", tmp_path, "--seconds", 20).stdout.split("errors")[1]
