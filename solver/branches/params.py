@@ -62,6 +62,9 @@ OPTIONS: Mapping[str, Option] = {
     "subset_bounds": Option(
         True, "bounds from branches left before, most of whose rows are in this one", _YES_NO
     ),
+    "two_splits": Option(
+        True, "close branches with room for two more splits by counting, without opening", _YES_NO
+    ),
     "incumbent": Option(
         True, "first descend once along the cheapest splits, to find a good tree early", _YES_NO
     ),
@@ -103,6 +106,11 @@ def params_of(
         duplicates=settings["duplicates"],
         equivalent_points=settings["equivalent_points"],
         incumbent=settings["incumbent"],
+        two_splits=settings["two_splits"]
+        and pairs
+        and constraints.max_arity == 2
+        and constraints.budgets == 1
+        and constraints.min_leaf <= unit,
         row_duals=settings["row_duals"] and _duals_pay(problem, cost_scale, constraints),
         recent=_kept_blocks(problem)
         if settings["subset_bounds"] and constraints.min_leaf <= unit

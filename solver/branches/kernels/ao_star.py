@@ -21,13 +21,22 @@ from solver.branches.kernels.bounds import (
 from solver.branches.kernels.branch_rows import child_key, collect_child, lay_rows
 from solver.branches.kernels.expand import expand
 from solver.branches.kernels.lp_dual_bounds import forget_duals, note_work
-from solver.branches.kernels.memo import add, branch_hash, feature_of, find, same_branch, same_hash
+from solver.branches.kernels.memo import (
+    add,
+    branch_hash,
+    feature_of,
+    find,
+    has_hash,
+    same_branch,
+    same_hash,
+)
 from solver.branches.kernels.similar_branches import (
     has_place,
     keep_branch,
     raise_by_subsets,
     share_bound,
 )
+from solver.branches.kernels.small_trees import best_of_two_splits, two_splits_end
 from solver.branches.kernels.state import (
     BASE,
     BLOCK,
@@ -145,18 +154,20 @@ def consult(s: Space, d: int, feature: int, code: int) -> None:
 
 @helper
 def enter(s: Space, d: int, value: int) -> int:
-    """Find or make the node of a child and collect its rows; their number."""
+    """Find or make the node of a child; the number of its rows."""
     feature = feature_of(s.table, value)
     code = value - s.table.values[feature]
     n, key = hash_child(s, d, feature, code)
-    collect_child(s, d, feature, code)
     if s.stack.child_node[d, value] < 0:
-        node = find(s, n, d + 1, key)
+        node = -1
+        if has_hash(s, n, d + 1, key):
+            collect_child(s, d, feature, code)
+            node = find(s, n, d + 1, key)
         if node < 0:
             write_literals(s, d, value)
             node = add(s, n, d + 1, key)
         s.stack.child_node[d, value] = node
-        merge(s, d, value)
+    merge(s, d, value)  # other branches may have told more since it was looked up
     return n
 
 
@@ -216,20 +227,38 @@ def inherit(s: Space, d: int) -> None:
 
 
 @helper
-def push(s: Space, value: int, budget: int, limit: int) -> bool:
-    """Put a child of the top frame on the stack; False if what is known makes that needless."""
-    d = s.memo.used[FRAMES] - 1
+def push(s: Space, value: int, budget: int, limit: int) -> None:
+    """Put a child of the top frame on the stack, unless that is needless: what is known of it, or
+    what counting tells of its small trees, is enough."""
+    d, feature = s.memo.used[FRAMES] - 1, feature_of(s.table, value)
     n = enter(s, d, value)
-    goal = min(limit, s.stack.child_upper[d, value, budget])
+    goal, collected = min(limit, s.stack.child_upper[d, value, budget]), False
     if s.params.recent > 0:
-        raise_by_subsets(s, d, value, n, budget, goal)
-    low = s.stack.child_lower[d, value, budget]
+        collected = raise_by_subsets(s, d, value, budget, goal)
+    low, known = s.stack.child_lower[d, value, budget], OPENED
     if low >= goal:
-        note(s.log, value, low)
-        return False
-    note(s.log, value, OPENED)
-    lay_child(s, value, n, budget, limit)
-    return True
+        known = low
+    note(s.log, value, known)
+    if low < goal:
+        if not two_splits_end(s, d, goal):
+            if not collected:
+                collect_child(s, d, feature, value - s.table.values[feature])
+            lay_child(s, value, n, budget, limit)
+            return
+        best_of_two_splits(s, d, feature, value - s.table.values[feature], goal)
+        note(s.log, LEFT, s.memo.node_lower[s.stack.child_node[d, value], budget])
+    come_back(s, d, value)
+
+
+@helper
+def come_back(s: Space, d: int, value: int) -> None:
+    """Use what was found out about a child of frame ``d``, which is the top frame again."""
+    feature = feature_of(s.table, value)
+    merge(s, d, value)
+    if refresh_split(s, d, feature):
+        lift(s, d)
+    if s.params.similar_support:
+        share_bound(s, d, feature, value - s.table.values[feature])
 
 
 @helper
@@ -270,15 +299,7 @@ def pop(s: Space) -> None:
     s.memo.used[FRAMES] -= 1
     if d == 0:
         return
-    value, feature = (
-        s.stack.head[d - 1, stack_frame.CHILD],
-        s.stack.head[d - 1, stack_frame.CURRENT],
-    )
-    merge(s, d - 1, value)
-    if refresh_split(s, d - 1, feature):
-        lift(s, d - 1)
-    if s.params.similar_support:
-        share_bound(s, d - 1, feature, value - s.table.values[feature])
+    come_back(s, d - 1, s.stack.head[d - 1, stack_frame.CHILD])
 
 
 @helper
@@ -305,7 +326,10 @@ def follow(s: Space, d: int) -> int:
             second = low
     s.stack.head[d, stack_frame.N_CANDIDATES] = n
     s.stack.head[d, stack_frame.CURRENT] = best
-    s.stack.head[d, stack_frame.TURN] = max(least + 1, min(bound, second + s.params.slack))
+    turn = second + s.params.slack
+    if turn > bound - s.params.slack // 2:
+        turn = bound  # coming back for so little would open most branches twice
+    s.stack.head[d, stack_frame.TURN] = max(least + 1, turn)
     return best
 
 
@@ -438,36 +462,35 @@ def step(s: Space, budget: int, target_cost: int, known_cost: int) -> int:
             continue
         if not has_room(s, d):
             return FULL
-        if s.stack.head[d, stack_frame.DIVING]:
+        diving = s.stack.head[d, stack_frame.DIVING] != 0
+        limit, value, share, feature = INFINITE, -1, 0, -1
+        if diving:
             value, share = dive(s, d)
-            if value >= 0:
-                push(s, value, share, INFINITE)
-            elif d > 0:
-                pop(s)
-            else:
+            if value < 0 and d == 0:
                 s.stack.head[d, stack_frame.DIVING] = 0
                 s.stack.head[d, stack_frame.CURRENT] = -1
-            continue
-        feature = follow(s, d)
-        if feature < 0:
-            settle(s, d)
-            if d == base:
-                return PROVEN
+                continue
+        else:
+            feature = follow(s, d)
+            if feature < 0:
+                settle(s, d)
+                if d == base:
+                    return PROVEN
+        if value < 0 and feature < 0:
             pop(s)
             continue
-        if s.stack.looked[d, feature] == 0:
-            if look_up(s, d, feature):
-                lift(s, d)
-            continue
-        share_out(s, s.stack.child_lower[d], feature, s.stack.head[d, stack_frame.BUDGET])
-        value = choose_child(s, d, feature)
-        share = s.scratch.shares[value - s.table.values[feature]]
-        limit = s.stack.child_lower[d, value, share] + (
-            s.stack.head[d, stack_frame.TURN] - s.stack.split_lower[d, feature]
-        )
-        if not push(s, value, share, limit):
-            if refresh_split(s, d, feature):
-                lift(s, d)
+        if not diving:
+            if s.stack.looked[d, feature] == 0:
+                if look_up(s, d, feature):
+                    lift(s, d)
+                continue
+            share_out(s, s.stack.child_lower[d], feature, s.stack.head[d, stack_frame.BUDGET])
+            value = choose_child(s, d, feature)
+            share = s.scratch.shares[value - s.table.values[feature]]
+            limit = s.stack.child_lower[d, value, share] + (
+                s.stack.head[d, stack_frame.TURN] - s.stack.split_lower[d, feature]
+            )
+        push(s, value, share, limit)
     return RUNNING
 
 

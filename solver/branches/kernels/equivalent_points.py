@@ -86,7 +86,7 @@ def mark_minority(s: Space, d: int) -> None:
             slot = find_group(s, row, last)
             if s.scratch.groups[MOST_LABEL, slot] != s.table.labels[row]:
                 word |= ONE << np.uint64(i)
-        s.scratch.minority[w] = word
+        s.scratch.marked[w] = word
 
 
 @helper
@@ -106,7 +106,7 @@ def find_floors(s: Space, d: int) -> None:
     for j in range(n_columns):
         s.scratch.column_weight[j] = 0
     for w in range(s.stack.head[d, stack_frame.N_WORDS]):
-        word = s.scratch.minority[w]
+        word = s.scratch.marked[w]
         if word != ZERO:
             for begin in range(0, n_columns, BLOCK):
                 add_weights(s, d, w, word, begin, s.scratch.column_weight, begin)

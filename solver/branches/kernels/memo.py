@@ -102,6 +102,18 @@ def same_branch(s: Space, node: int, n_rows: int) -> bool:
 
 
 @helper
+def has_hash(s: Space, n_rows: int, depth: int, value: np.uint64) -> bool:
+    """Whether a node may be the branch of this :func:`branch_hash`."""
+    last = len(s.memo.slots) - 1
+    slot = np.int64(value & np.uint64(last))
+    while s.memo.slots[slot] >= 0:
+        if same_hash(s, n_rows, depth, value, s.memo.slots[slot]):
+            return True
+        slot = (slot + 1) & last
+    return False
+
+
+@helper
 def find(s: Space, n_rows: int, depth: int, value: np.uint64) -> int:
     """The node of ``scratch.rows`` and ``scratch.literals``, with their :func:`branch_hash`; −1 if
     it is unknown."""

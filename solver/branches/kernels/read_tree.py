@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.branches.kernels.bounds import convolve_budgets
-from solver.branches.kernels.leaf_or_stump import best_small
 from solver.branches.kernels.memo import look_for
+from solver.branches.kernels.small_trees import best_small
 from solver.branches.kernels.state import SMALL, Params, Space
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper, kernel

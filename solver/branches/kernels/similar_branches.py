@@ -20,6 +20,8 @@ import numpy as np
 
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import raise_split
+from solver.branches.kernels.branch_rows import collect_child
+from solver.branches.kernels.memo import feature_of
 from solver.branches.kernels.state import (
     BLOCKS,
     ITERATIONS,
@@ -261,16 +263,17 @@ def is_resting(s: Space) -> bool:
 
 
 @helper
-def raise_by_subsets(s: Space, d: int, value: int, n: int, budget: int, goal: int) -> None:
-    """Raise the bounds of a child of frame ``d``, whose ``n`` rows are collected.
+def raise_by_subsets(s: Space, d: int, value: int, budget: int, goal: int) -> bool:
+    """Raise the bounds of a child of frame ``d``; whether its rows were collected for that.
 
     The child needs no opening if its bound for ``budget`` splits reaches the ``goal``.
     """
     lower = s.stack.child_lower[d, value]
     low, old = lower[budget], lower[budget]
     if low >= goal or is_resting(s):
-        return
-    mark_others(s, n)
+        return False
+    feature = feature_of(s.table, value)
+    mark_others(s, collect_child(s, d, feature, value - s.table.values[feature]))
     cost = s.stack.child_weight[d, value] * s.params.error
     for block in range(min(s.params.recent, s.recent.effort[BLOCKS])):
         if s.recent.recent_best[block, budget] <= low:
@@ -283,8 +286,9 @@ def raise_by_subsets(s: Space, d: int, value: int, n: int, budget: int, goal: in
                 low = lower[budget]
                 s.recent.recent_uses[block] += 1
     if low == old:
-        return
+        return True
     s.recent.effort[REACHED] += low >= goal
     node = s.stack.child_node[d, value]
     for b in range(s.params.budgets):
         s.memo.node_lower[node, b] = max(s.memo.node_lower[node, b], lower[b])
+    return True

@@ -38,7 +38,7 @@ class Params(NamedTuple):
     child_order : int
         Which open child of a split is entered: LOWEST_BOUND, SMALLEST_GAP or LEAST_GAIN.
     pairs, support, class_counts, similar_support, duplicates, equivalent_points, incumbent,
-    row_duals : bool
+    two_splits, row_duals : bool
         Switches of the search's ideas.
     recent : int
         How many blocks of branches are kept for ``subset_bounds``; 0: none.
@@ -62,6 +62,7 @@ class Params(NamedTuple):
     duplicates: bool
     equivalent_points: bool
     incumbent: bool
+    two_splits: bool
     row_duals: bool
     recent: int
     recent_from: int
@@ -132,7 +133,7 @@ class Scratch(NamedTuple):
     mask: Words  # (width,) the table's columns that are live
     care: Words  # (width,)
     want: Words  # (width,)
-    minority: Words  # (words,)
+    marked: Words  # (words,) positions of a frame
     rows: Ints  # (rows,)
     literals: Ints  # (frames,)
     groups: Ints  # (5, power of two)
@@ -412,7 +413,7 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         mask=np.zeros(width, np.uint64),
         care=np.zeros(width, np.uint64),
         want=np.zeros(width, np.uint64),
-        minority=np.zeros(words, np.uint64),
+        marked=np.zeros(words, np.uint64),
         rows=np.zeros(n_rows, ints),
         literals=np.zeros(len(table.values) + 1, ints),
         groups=np.zeros((5, slots_for(n_rows)), ints),

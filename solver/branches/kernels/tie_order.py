@@ -9,6 +9,7 @@ from __future__ import annotations
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.ao_star import enter, has_room, lay_child
 from solver.branches.kernels.bounds import refresh_split
+from solver.branches.kernels.branch_rows import collect_child
 from solver.branches.kernels.expand import expand
 from solver.branches.kernels.state import BASE, FRAMES, ITERATIONS, SMALL, Space
 from solver.kernels.constants import FULL, RUNNING
@@ -37,6 +38,7 @@ def open_child(s: Space, d: int, feature: int, value: int, node: int) -> int:
         return FULL
     s.stack.head[d, stack_frame.NODE], s.stack.head[d, stack_frame.CURRENT] = node, feature
     n = enter(s, d, value)
+    collect_child(s, d, feature, value - s.table.values[feature])
     lay_child(s, value, n, 0, 0)
     s.memo.used[ITERATIONS] += 1
     expand(s, d + 1)

@@ -13,21 +13,17 @@ import solver
 from solver import Limits, Monitor, Problem, get_solver
 from solver.branches import params
 from solver.branches.engine import ThresholdEngine
-from solver.branches.kernels.state import BLOCKS, NODES
-from solver.branches.params import OPTIONS
+from solver.branches.kernels.state import BLOCKS
 from solver.branches.solver import Branches
-from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN
-from solver.objective.exact_objective import INFINITE, CostScale
 from solver.search_shards import Shard, merge
 from solver.verify.certificate import Claim
 from solver.verify.certificate_checker import check
-from tests import naive
+from tests.helpers.branches_memo import DEFAULTS, check_bounds, engine_of, finish
 from tests.helpers.random_examples import examples
 from tests.helpers.shard_party import solve_together
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
 
-SETTINGS = {name: option.default for name, option in OPTIONS.items()}
 WEAK = {"pairs": False, "similar_support": False, "support": False, "equivalent_points": False}
 """Without these, branches are seldom closed by counting alone: there is more to compare."""
 
@@ -45,31 +41,6 @@ def limited(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
     monkeypatch.setattr(params, "_RECENT_FROM", 0)
 
 
-def engine_of(
-    problem: Problem, lam: Fraction, limits: Limits, options: dict[str, Any]
-) -> ThresholdEngine:
-    scale = CostScale.build(lam, problem.total_weight, problem.leaf_errors, len(problem.codes) - 1)
-    constraints = TreeConstraints.of(problem, lam, limits)
-    return ThresholdEngine(problem, scale, constraints, SETTINGS | options)
-
-
-def finish(engine: ThresholdEngine) -> ThresholdEngine:
-    while (outcome := engine.step(10**6, -1)) != PROVEN:
-        assert outcome != FULL or engine.grow(None)
-    return engine
-
-
-def rows_of(engine: ThresholdEngine, node: int) -> list[int]:
-    """The rows of the problem that obey the literals of a node."""
-    memo, values = engine.memo, engine.table.values
-    start, count = memo.node_literals[node]
-    inside = np.ones(len(engine.problem.codes), bool)
-    for literal in memo.literals[start : start + count]:
-        feature = int(np.searchsorted(values, literal, side="right")) - 1
-        inside &= engine.problem.codes[:, feature] == literal - values[feature]
-    return np.flatnonzero(inside).tolist()
-
-
 @settings(max_examples=examples(60), deadline=None)
 @given(table=larger | binary, data=st.data())
 def test_all_bounds_of_the_memo_hold(table: Table, data: st.DataObject) -> None:
@@ -79,28 +50,7 @@ def test_all_bounds_of_the_memo_hold(table: Table, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         limited(patch, data.draw(few_blocks))
         engine = finish(engine_of(problem, lam, limits, data.draw(options)))
-    scale, seen = engine.cost_scale, dict[Any, int]()
-    for node in range(min(int(engine.memo.used[NODES]), 40)):
-        rows, level = rows_of(engine, node), int(engine.memo.node_literals[node, 1])
-        depth = None if engine.params.depth >= INFINITE else engine.params.depth - level
-        for b in range(engine.params.budgets):
-            splits = None if engine.params.budgets == 1 else b
-            key = tuple(rows), depth, splits
-            if key not in seen:
-                part = problem.counts[rows]
-                best = naive.optimum(
-                    problem.codes[rows].tolist(),
-                    part.tolist(),
-                    problem.arities.tolist(),
-                    lam * problem.total_weight / int(part.sum()),
-                    depth=depth,
-                    splits=splits,
-                )
-                weight = int(part.sum())
-                errors = best.objective * weight - lam * problem.total_weight * best.splits
-                assert errors.denominator == 1
-                seen[key] = scale.cost(int(errors), best.splits)
-            assert engine.memo.node_lower[node, b] <= seen[key]
+    check_bounds(engine)
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -179,7 +129,7 @@ def test_a_state_goes_on_as_if_the_search_had_not_stopped(
             assert outcome != FULL or engine.grow(None)
             last = {name: array.copy() for name, array in engine.state().items()}
             engine = ThresholdEngine(
-                problem, engine.cost_scale, engine.constraints, SETTINGS | chosen, last
+                problem, engine.cost_scale, engine.constraints, DEFAULTS | chosen, last
             )
     assert engine.memo.used.tolist() == whole.memo.used.tolist()
     assert engine.recent.effort.tolist() == whole.recent.effort.tolist()
