@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -37,7 +38,7 @@ def _settle(name: str, limits: Limits | None, problem: Problem) -> tuple[type[So
 
 def solve(
     problem: Problem,
-    lam: str | int | float | Fraction,
+    lam: str | int | float | Fraction | Decimal,
     solver: str = "branches",
     limits: Limits | None = None,
     *,
@@ -52,7 +53,7 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    lam : str, int, float or Fraction
+    lam : str, int, float, Fraction or Decimal
         λ, the price of a split, see :func:`solver.objective.exact_objective.as_lambda`.
     solver : str
         Name in the catalogue. ``auto`` is ``quantbnb`` for regression and for the encoding
@@ -112,7 +113,7 @@ def solve(
 
 def regularization_path(
     problem: Problem,
-    lam_min: str | int | float | Fraction,
+    lam_min: str | int | float | Fraction | Decimal,
     solver: str = "branches",
     limits: Limits | None = None,
     *,
@@ -126,7 +127,7 @@ def regularization_path(
     Parameters
     ----------
     problem : Problem
-    lam_min : str, int, float or Fraction
+    lam_min : str, int, float, Fraction or Decimal
         The smallest λ, see :func:`solver.objective.exact_objective.as_lambda`.
     solver : str
         Name in the catalogue. ``auto`` is ``quantbnb`` for regression and for the encoding

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
@@ -33,7 +34,7 @@ def as_lambda(value: object) -> Fraction:
 
     Parameters
     ----------
-    value : str, int, float, Fraction or numpy number
+    value : str, int, float, Fraction, Decimal or numpy number
         A decimal (``"0.01"``), a fraction (``"1/958"``) or a number. A float stands for its
         shortest decimal: ``0.1`` is 1/10.
 
@@ -42,6 +43,8 @@ def as_lambda(value: object) -> Fraction:
     InputError
         If it is not a finite number, or is negative.
     """
+    if isinstance(value, Decimal):
+        value = str(value)
     if isinstance(value, str) and (len(value) > 100 or _HUGE_EXPONENT.search(value)):
         raise InputError(f"λ = {value[:40]!r}… has too many digits; write it with fewer")
     try:

@@ -66,7 +66,7 @@ def whole_weights(weights: ArrayLike) -> WholeWeights:
     """
     values = _as_array(weights)
     if values.ndim != 1 or values.dtype.kind not in "biufO":
-        raise InputError("weights must be a one-dimensional list of numbers")
+        raise InputError("weights must be numbers, one for each row, and no text or dates")
     if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
         raise InputError("a weight is missing or infinite; give every row a finite weight")
     if np.any(values < 0):

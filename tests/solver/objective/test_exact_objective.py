@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -25,13 +26,15 @@ from solver.objective.exact_objective import CostScale, as_lambda, objective
         (np.int64(2), Fraction(2)),
         (0, Fraction(0)),
         (Fraction(3, 7), Fraction(3, 7)),
+        (Decimal("0.010"), Fraction(1, 100)),
+        (Decimal("1E-3"), Fraction(1, 1000)),
     ],
 )
 def test_lambda_is_read_exactly(value: object, expected: Fraction) -> None:
     assert as_lambda(value) == expected
 
 
-@pytest.mark.parametrize("value", ["abc", "", None, True, "nan", float("nan"), float("inf"), "1/0"])
+@pytest.mark.parametrize("value", ["abc", "", None, True, "nan", float("nan"), float("inf"), "1/0", Decimal("NaN")])
 def test_lambda_that_is_no_number(value: object) -> None:
     with pytest.raises(InputError, match="is not a number; write a decimal"):
         as_lambda(value)

@@ -104,8 +104,8 @@ def test_rounding_is_the_exact_error() -> None:
         ([0, 0], "all weights are zero"),
         ([1.0, float("nan")], "missing or infinite"),
         ([1.0, float("inf")], "missing or infinite"),
-        (["a"], "list of numbers"),
-        ([[1, 2]], "list of numbers"),
+        (["a"], "must be numbers, one for each row"),
+        ([[1, 2]], "must be numbers, one for each row"),
         (np.ma.array([1, 2], mask=[0, 1]), "values are masked"),
     ],
 )
