@@ -94,11 +94,11 @@ class Peer:
             text=True,
         )
 
-    def fit(self, data: Path, depth: int, seconds: float) -> dict[str, Any]:
+    def fit(self, data: Path, depth: int, seconds: float, anytime: bool = False) -> dict[str, Any]:
         """One fit."""
         assert self.child.stdin is not None
         assert self.child.stdout is not None
-        job = {"data": str(data), "depth": depth, "seconds": seconds}
+        job = {"data": str(data), "depth": depth, "seconds": seconds, "anytime": anytime}
         self.child.stdin.write(json.dumps(job) + "\n")
         self.child.stdin.flush()
         answer = self.child.stdout.readline()

@@ -34,7 +34,9 @@ def test_lambda_is_read_exactly(value: object, expected: Fraction) -> None:
     assert as_lambda(value) == expected
 
 
-@pytest.mark.parametrize("value", ["abc", "", None, True, "nan", float("nan"), float("inf"), "1/0", Decimal("NaN")])
+@pytest.mark.parametrize(
+    "value", ["abc", "", None, True, "nan", float("nan"), float("inf"), "1/0", Decimal("NaN")]
+)
 def test_lambda_that_is_no_number(value: object) -> None:
     with pytest.raises(InputError, match="is not a number; write a decimal"):
         as_lambda(value)
