@@ -220,16 +220,15 @@ class Search:
         """Search until the optimum is proven or a limit is met."""
         if self.lam == 0 and self.greedy is not None and self.greedy.at_once:
             self._offer_greedy()
-        iterations, next_snapshot = 16, monitor.interval
+        budget, next_snapshot = 16, monitor.interval
         while (status := self._ended(monitor)) is None:
-            done, seconds = self.engine.iterations, self._now()
-            outcome = self.engine.step(self._node_budget(iterations), self.target_cost)
+            iterations, nodes, seconds = self.engine.iterations, self.engine.nodes, self._now()
+            outcome = self.engine.step(self._node_budget(budget), self.target_cost)
             self._record()
             if outcome == FULL and not self._grow():
                 status = Status.MEMORY_LIMIT
                 break
-            done = self.engine.iterations - done
-            iterations = _next_budget(done, self.seconds - seconds)
+            budget = _next_budget(self._done(iterations, nodes), self.seconds - seconds)
             # With free splits it might end the search, on a slow machine and not on a fast one.
             if self.seconds > _SLICE_SECONDS and self.lam > 0:
                 self._offer_greedy()
@@ -271,14 +270,13 @@ class Search:
 
     def _go_on(self, work: Callable[[int], int], monitor: Monitor) -> None:
         """Do what is left to do after the proof, until it is done or a limit is met."""
-        iterations = 1
+        budget = 1
         while not (self._out_of_time() or self._has_all_nodes() or monitor.stop()):
-            done, seconds = self.engine.iterations, self._now()
-            if work(iterations) != RUNNING:
+            iterations, nodes, seconds = self.engine.iterations, self.engine.nodes, self._now()
+            if work(budget) != RUNNING:
                 return
             self._record()
-            done = self.engine.iterations - done
-            iterations = _next_budget(done, self.seconds - seconds)
+            budget = _next_budget(self._done(iterations, nodes), self.seconds - seconds)
             if monitor.peers is not None:
                 self._exchange(monitor.peers)
 
@@ -342,6 +340,13 @@ class Search:
         if self.limits.nodes is None:
             return iterations
         return max(1, min(iterations, self.limits.nodes - self._new_nodes()))
+
+    def _done(self, iterations: int, nodes: int) -> int:
+        """How much of its budget a slice has used that began with so many iterations and nodes.
+
+        It makes at most as many nodes as it may do iterations, and some need no iteration.
+        """
+        return max(self.engine.iterations - iterations, self.engine.nodes - nodes)
 
     def _new_nodes(self) -> int:
         return self.engine.nodes - self.nodes_before

@@ -15,6 +15,7 @@ from solver import Limits, Problem, get_solver
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels.state import NODES
 from solver.branches.solver import Branches
+from solver.engine import driver
 from solver.kernels.constants import FULL, PROVEN
 from solver.search_shards import merge
 from solver.verify.certificate import Claim
@@ -207,3 +208,16 @@ def test_a_node_limit_counts_them(noisy: Problem, nodes: int) -> None:
     found = solver.solve(noisy, "1/40", limits=Limits(nodes=nodes))
     assert found.status == "node_limit"
     assert found.nodes <= nodes
+
+
+def test_slices_do_not_shrink_by_them(noisy: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take time, but no iterations, by which alone a slice must not be judged."""
+    done = list[int]()
+
+    def next_budget(used: int, seconds: float) -> int:
+        done.append(used)
+        return 1
+
+    monkeypatch.setattr(driver, "_next_budget", next_budget)
+    found = solver.solve(noisy, "1/40")
+    assert found.iterations < found.nodes <= sum(done)
