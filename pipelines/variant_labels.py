@@ -8,10 +8,13 @@ from typing import Any
 
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
+from solver.features.number_format import count
 from sweep.spec.requested_outputs import (
     PROOF,
     RASHOMON,
+    SHARDS,
     asked_rashomon,
+    asked_shards,
     asks_path,
     asks_proof,
     own_options,
@@ -27,8 +30,8 @@ def telling_options(
 
     If more than two options vary, only those unlike their defaults are shown, so that the labels of
     an ablation stay short; ``["defaults"]`` means none. A λ-path among single λ has the label
-    ``path``; a choice with proofs has the label ``proof`` if nothing else differs, and one with
-    good trees ``rashomon`` with its tolerance.
+    ``path``; a choice with proofs has the label ``proof`` if nothing else differs, one with good
+    trees ``rashomon`` with its tolerance, and one in shards their number.
 
     Parameters
     ----------
@@ -62,12 +65,15 @@ def _asked(own: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]) -> li
     good = asked_rashomon(own)
     if good is not None and any(asked_rashomon(other) != good for other in alike):
         words.append(f"rashomon {good['within']} {good['unit']}")
+    if any(asked_shards(other) != asked_shards(own) for other in alike):
+        words.append(count(asked_shards(own), "shard"))
     return words
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options without what does not change the tree."""
-    return {name: value for name, value in options.items() if name not in (PROOF, RASHOMON)}
+    """The options without what does not change what is searched for."""
+    asks = PROOF, RASHOMON, SHARDS
+    return {name: value for name, value in options.items() if name not in asks}
 
 
 def _defaults(name: str) -> dict[str, Any]:

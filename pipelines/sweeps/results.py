@@ -58,7 +58,8 @@ class Best:
     test_rmse: float | None = None  #: the same for regression
     tree: Tree | None = None  #: the final tree, grown on all rows
     status: str | None = None  #: status of the search that found the tree
-    command: str | None = None  #: a command that grows the tree again; or None
+    command: str | None = None  #: a command that searches for the tree again; or None
+    command_gives: str = ""  #: what the command gives, e.g. ``exactly this tree``
     why: str = ""  #: the reason, if there is no tree
 
     @classmethod
@@ -80,6 +81,7 @@ class Best:
             None if grown is None else grown.tree,
             None if grown is None else grown.status,
             found.command,
+            found.command_gives,
             final if isinstance(final, str) else "",
         )
 

@@ -113,8 +113,7 @@ class Shards:
         divided = _Divided(shard.number, self._store.checkpoint(task.key))
         for other, row in self._store.shards.held(task.key).items():
             divided.offer(checkpoint_of(row))
-            if other.number == shard.number:
-                divided.rows[other.index] = row
+            divided.rows[other.index] = row
         self._open[task.key] = divided
         return divided
 

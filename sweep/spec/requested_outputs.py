@@ -1,4 +1,4 @@
-"""Requests of a task that are no options of the solver: the λ-path, a proof, all good trees.
+"""What a task asks besides the solver's options: the λ-path, a proof, all good trees, shards.
 
 They are stored among the solver's options (``{"lam": "path", "proof": true, …}``), so that they
 are part of keys, plans and rows. The solver never sees them.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-LAM, PROOF, RASHOMON = "lam", "proof", "rashomon"
+LAM, PROOF, RASHOMON, SHARDS = "lam", "proof", "rashomon", "shards"
 PATH = "path"
 
 
@@ -18,15 +18,26 @@ def with_asks(
     lam: str | None,
     proof: bool,
     rashomon: Mapping[str, str] | None = None,
+    shards: int = 1,
 ) -> dict[str, Any]:
-    """A solver's options with the requests."""
-    asks = ({} if lam is None else {LAM: lam}) | ({PROOF: True} if proof else {})
-    return {**options, **asks, **({} if rashomon is None else {RASHOMON: {**rashomon}})}
+    """A solver's options with the requests.
+
+    The number of shards is one of them: limits hold for each shard, and of equally good trees a
+    divided search may return another one.
+    """
+    asks = {
+        LAM: lam,
+        PROOF: proof or None,
+        RASHOMON: None if rashomon is None else {**rashomon},
+        SHARDS: None if shards == 1 else shards,
+    }
+    return {**options, **{name: asked for name, asked in asks.items() if asked is not None}}
 
 
 def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options without the requests."""
-    return {name: value for name, value in options.items() if name not in (LAM, PROOF, RASHOMON)}
+    asks = LAM, PROOF, RASHOMON, SHARDS
+    return {name: value for name, value in options.items() if name not in asks}
 
 
 def asks_path(options: Mapping[str, Any]) -> bool:
@@ -42,6 +53,11 @@ def asks_proof(options: Mapping[str, Any]) -> bool:
 def asked_rashomon(options: Mapping[str, Any]) -> Mapping[str, str] | None:
     """Which good trees are asked for: ``within`` (a fraction) and ``unit``; None if none are."""
     return options.get(RASHOMON)
+
+
+def asked_shards(options: Mapping[str, Any]) -> int:
+    """How many shards the task is divided into; 1 if it is not."""
+    return int(options.get(SHARDS, 1))
 
 
 def shown_lam(label: str, options: Mapping[str, Any]) -> str:

@@ -31,7 +31,15 @@ from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec.folds import NoValidation, Validation
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
 from sweep.spec.rashomon_entry import RashomonEntry
-from sweep.spec.requested_outputs import LAM, PATH, PROOF, RASHOMON, with_asks
+from sweep.spec.requested_outputs import (
+    LAM,
+    PATH,
+    PROOF,
+    RASHOMON,
+    SHARDS,
+    asked_shards,
+    with_asks,
+)
 from sweep.spec.yaml_reader import (
     Strict,
     YamlFile,
@@ -45,8 +53,6 @@ from sweep.spec.yaml_reader import (
 Scalar: TypeAlias = str | int | float | bool | None
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=100)]
-
-SHARDS = "shards"
 
 MOST_SHARDS = 10_000
 """The most shards of a task: the driver holds their rows in memory until the last one arrives."""
@@ -67,9 +73,11 @@ class Choice:
     name: str
     options: dict[str, Any]  # with defaults, and with those of sweep.spec.requested_outputs
     limits: dict[str, Any]  # of this choice alone, by the names of solver.limits.Limits
-    shards: int = 1
-    """The number of shards of each task. It does not change the answer, so choices that differ only
-    in it are duplicates."""
+
+    @property
+    def shards(self) -> int:
+        """The number of shards of each task."""
+        return asked_shards(self.options)
 
 
 class EncodingEntry(Strict):
@@ -164,8 +172,8 @@ class SolverEntry(Strict):
         for given in _ablated(self.solver, seeded, self.ablate):
             settings, limits = _split_options(self.solver, given)
             good = None if self.rashomon is None else self.rashomon.model_dump()
-            options = with_asks(settings, self.lam, self.proof, good)
-            yield Choice(self.solver, options, limits, self.shards)
+            options = with_asks(settings, self.lam, self.proof, good, self.shards)
+            yield Choice(self.solver, options, limits)
 
 
 def _options(solver: str) -> Mapping[str, Option]:
@@ -497,7 +505,7 @@ class Spec(Strict):
 def _distinct(choices: Iterator[Choice]) -> list[Choice]:
     found: dict[str, Choice] = {}
     for choice in choices:
-        found.setdefault(repr(replace(choice, shards=1)), choice)
+        found.setdefault(repr(choice), choice)
     return list(found.values())
 
 

@@ -44,6 +44,7 @@ def test_requests_are_said_where_they_tell_choices_apart() -> None:
     plain, proof = {"criterion": "gini"}, {"criterion": "gini", "proof": True}
     good = plain | {"rashomon": {"within": "1/20", "unit": "relative"}}
     wide = plain | {"rashomon": {"within": "2", "unit": "lam"}}
+    divided = plain | {"shards": 2}
     choices = [plain, proof, good, wide]
     assert [telling_options("cart", own, choices) for own in choices] == [
         [],
@@ -52,3 +53,5 @@ def test_requests_are_said_where_they_tell_choices_apart() -> None:
         ["rashomon 2 lam"],
     ]
     assert telling_options("cart", good, [good]) == []
+    assert telling_options("cart", divided, [plain, divided]) == ["2 shards"]
+    assert telling_options("cart", plain, [plain, divided]) == ["1 shard"]

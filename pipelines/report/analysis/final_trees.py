@@ -56,6 +56,11 @@ class FinalTree:
         return Tree.from_json(self.text)
 
     @property
+    def is_done(self) -> bool:
+        """Whether the search ended by itself, not at a limit."""
+        return self.status in (Status.OPTIMAL.value, Status.HEURISTIC.value)
+
+    @property
     def proof(self) -> str:
         """What is proven about it, in words."""
         if self.status == Status.OPTIMAL.value:

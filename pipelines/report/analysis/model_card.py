@@ -38,10 +38,22 @@ from solver.trees.tree import Tree
 from sweep.datasets import Dataset
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.datasets.files import UTF8
+from sweep.plan.task_keys import BUDGETS
 from sweep.spec.folds import Fold, test_rows
-from sweep.spec.requested_outputs import own_options
+from sweep.spec.requested_outputs import asked_shards, own_options
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+_LIMIT_OPTIONS = {
+    "seconds": "--time-limit",
+    "bytes": "--memory-limit",
+    "nodes": "--node-limit",
+    "depth": "--max-depth",
+    "splits": "--max-splits",
+    "min_leaf_size": "--min-leaf-size",
+}
+"""The options of ``treesweep solve`` by the names of limits."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,8 @@ class DatasetSummary:
     own: Recommendation
     final: FinalTree | str  # or why there is none
     verdict: Verdict
-    command: str | None  # that grows the final tree; None if no command does
+    command: str | None  # that searches for the final tree; None if no command does
+    command_gives: str  # what it finds, in words
 
 
 def summarize_dataset(
@@ -90,12 +103,25 @@ def summarize_dataset(
     table = load_table_of(own.dataset, report.results, report.references)
     final = growing.find(own, report.results, table)
     verdict = judge(own, report.results, table, final)
-    command = None
+    command, gives = None, ""
     if isinstance(final, FinalTree) and own.path is not None and own.key is not None:
         row = fold_rows(report.results, own.path, own.key)[0]
-        # As a decimal or a fraction, so that the command gives this tree.
-        command = train_command(row, report.references.get(own.dataset), final.lam)
-    return DatasetSummary(own, final, verdict, command)
+        # λ as a decimal or a fraction, so that the command gives this tree.
+        reference, done = report.references.get(own.dataset), final.is_done
+        command = train_command(row, reference, final.lam, has_limits=not done)
+        gives = _command_gives(row, final, along_path=bool(own.path.exact_paths))
+    return DatasetSummary(own, final, verdict, command, gives)
+
+
+def _command_gives(row: Mapping[str, Any], final: FinalTree, along_path: bool) -> str:
+    """What the command of :func:`train_command` finds."""
+    if not final.is_done:  # a limit of time ends each search elsewhere
+        return "a tree that may be another one, worse or better"
+    # What was grown for the report was neither a part of a path nor divided.
+    by_sweep = final.limit is None
+    if by_sweep and (along_path or asked_shards(json.loads(row["solver_options"])) > 1):
+        return "this tree or another one that is as good"
+    return "exactly this tree"
 
 
 def judge(
@@ -235,12 +261,13 @@ def _confusion(
 
 
 def train_command(
-    row: Mapping[str, Any], reference: DatasetRef | None, lam_text: str
+    row: Mapping[str, Any], reference: DatasetRef | None, lam_text: str, has_limits: bool = True
 ) -> str | None:
     """The command that trains a tree on the whole table as a run did on a fold.
 
     ``lam_text`` is λ as the sweep's file has it; ``2/n`` becomes 2 divided by the rows of the
-    table. The result is None if nobody knows where the table is, or it is a part of one.
+    table. Without ``has_limits`` the search ends with its proof only. The result is None if nobody
+    knows where the table is, or it is a part of one.
     """
     if reference is None or reference.is_part:
         return None
@@ -256,10 +283,11 @@ def train_command(
     for name, value in own_options(json.loads(row["solver_options"])).items():
         if name not in usual or usual[name].default != value:
             parts += ["--option", f"{name}={_plain(value)}"]
-    names = {"depth": "--max-depth", "splits": "--max-splits", "min_leaf_size": "--min-leaf-size"}
-    for name, value in json.loads(row["limits"]).items():
-        if name in names and value is not None:
-            parts += [names[name], str(value)]
+    for name, value in ({"seconds": "inf"} | json.loads(row["limits"])).items():
+        if name in BUDGETS and not has_limits:
+            value = "inf" if name == "seconds" else None
+        if value is not None:
+            parts += [_LIMIT_OPTIONS[name], str(value)]
     parts += ["--lam", lam, "--save", "tree.json"]
     return shlex.join(parts)
 

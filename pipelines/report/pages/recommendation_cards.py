@@ -21,7 +21,6 @@ from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data import formatting
 from pipelines.report.pages.tree_cards import tree_card, tree_size
 from pipelines.report.save_figures import Figures
-from solver.solution import Status
 from solver.trees.export import export_text
 
 _MOST_LEAVES, _MOST_CLASSES, _MOST_COLUMNS = 40, 20, 20
@@ -57,7 +56,7 @@ def _card(answer: DatasetSummary) -> dict[str, Any]:
         "tree": None,
         "why": "",
         "commands": [],
-        "repeats": False,
+        "command_gives": answer.command_gives,
         "leaves": None,
         # The trees to choose from, if no λ is recommended.
         "menu": [],
@@ -69,9 +68,6 @@ def _card(answer: DatasetSummary) -> dict[str, Any]:
         return shown
     shown["final"] = final
     shown["commands"] = [] if answer.command is None else [answer.command]
-    # A path may end ties otherwise than a search at one λ, and a limit is met elsewhere each time.
-    alone = final.limit is not None or not path.exact_paths
-    shown["repeats"] = alone and final.status in (Status.OPTIMAL.value, Status.HEURISTIC.value)
     shown["leaves"] = _leaf_table(final)
     return shown
 

@@ -113,14 +113,25 @@ def test_options_that_cannot_be_divided_are_refused(monkeypatch: pytest.MonkeyPa
         parse_spec(SPEC)
 
 
-def test_the_number_of_shards_is_no_part_of_the_key(plan: Plan) -> None:
+def test_the_number_of_shards_is_part_of_the_key(plan: Plan) -> None:
+    """Limits hold for each shard, and a divided search may return another of equally good trees."""
     whole = make_plan(parse_spec(SPEC.replace(", shards: 3", "")))
-    assert [task.key for task in whole.tasks()] == [task.key for task in plan.tasks()]
+    five = make_plan(parse_spec(SPEC.replace("shards: 3", "shards: 5")))
+    plans = (whole, plan, five)
+    keys = [{t.key for t in p.tasks() if t.solver.name == "branches"} for p in plans]
+    assert len(set.union(*keys)) == sum(map(len, keys)) == 6
+    others = [[task.key for task in p.tasks() if task.solver.name != "branches"] for p in plans]
+    assert others[0] == others[1] == others[2]
     assert whole.most_seconds == 4 * 60
     assert plan.most_seconds == (2 + 3 * 2) * 60
-    both = SPEC.replace("cart]", "{solver: branches, shards: 5}]")
-    (choice,) = parse_spec(both).spec.solver_choices()
-    assert choice.shards == 3
+
+
+def test_choices_that_differ_in_shards_are_all_run(plan: Plan) -> None:
+    both = SPEC.replace(
+        "cart]", "branches, {solver: branches, shards: 5}, {solver: branches, shards: 3}]"
+    )
+    choices = parse_spec(both).spec.solver_choices()
+    assert sorted(choice.shards for choice in choices) == [1, 3, 5]
 
 
 def test_pieces_of_tasks(plan: Plan) -> None:
@@ -275,10 +286,6 @@ def test_what_an_earlier_driver_has_kept_is_not_done_again(
     assert merged["status"] == "optimal"
     assert not shards.is_due(pieces[2])
     assert len(shards.made) == 1
-    other = Shards(store)  # shards of another number are no answers, but their trees are of use
-    five = [piece._replace(shard=Shard(i, 5)) for i, piece in enumerate(pieces)]
-    assert [other.is_due(piece) for piece in five] == [True, True, True]
-    assert other.incumbent(five[0]) == row["tree"]
 
 
 def test_running_shards_are_told_each_thing_once(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+import treesweep
 from pipelines.report.analysis.model_card import train_command
+from solver.trees.tree import Tree
 from sweep.datasets import parse_reference
 from tests.helpers.commands import run
 from tests.helpers.report_rows import run_row
@@ -52,3 +55,57 @@ def test_the_command_reads_the_table_as_the_sweep_did(
     sheet = train_command(row, parse_reference("t.xlsx", target="y", sheet="a b"), "0.05")
     assert sheet is not None
     assert "--sheet 'a b'" in sheet
+
+
+def test_the_command_has_the_limits_of_the_run() -> None:
+    limits = {"seconds": 200.0, "bytes": 2**30, "nodes": 500, "depth": 4}
+    row = run_row() | {"limits": json.dumps(limits)}
+    command = train_command(row, parse_reference("monks-1"), "0.05")
+    assert command is not None
+    told = "--time-limit 200.0 --memory-limit 1073741824 --node-limit 500 --max-depth 4"
+    assert told in command
+    # What is proven needs its proof again, however slow the machine is.
+    proven = train_command(row, parse_reference("monks-1"), "0.05", has_limits=False)
+    assert proven is not None
+    assert "--time-limit inf --max-depth 4" in proven
+    unlimited = train_command(row | {"limits": "{}"}, parse_reference("monks-1"), "0.05")
+    assert unlimited is not None
+    assert "--time-limit inf" in unlimited
+
+
+@pytest.mark.parametrize(
+    "solver, limits, gives",
+    [
+        ({"solver": "branches"}, {}, "exactly this tree"),
+        ({"solver": "branches", "shards": 2}, {}, "this tree or another one that is as good"),
+        ({"solver": "branches", "lam": "path"}, {}, "this tree or another one that is as good"),
+        ({"solver": "branches"}, {"nodes": 4}, "a tree that may be another one, worse or better"),
+    ],
+)
+def test_what_the_command_gives_is_said(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    solver: dict[str, Any],
+    limits: dict[str, Any],
+    gives: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = {
+        "name": "s",
+        "datasets": ["monks-1"],
+        "encodings": ["onehot"],
+        "lambdas": ["0.02"],
+        "solvers": [solver],
+        "limits": limits,
+    }
+    results = treesweep.run_sweep(spec, out=tmp_path / "s", cluster=treesweep.Local(workers=1))
+    best = results.best()
+    assert best.tree is not None
+    assert best.command is not None
+    assert best.command_gives == gives
+    assert run(*shlex.split(best.command)[1:]).exit_code == 0
+    again = Tree.from_json((tmp_path / "tree.json").read_text(encoding="utf-8"))
+    if gives == "exactly this tree":
+        assert again == best.tree
+    elif best.status == "optimal":
+        assert (again.errors, again.splits) == (best.tree.errors, best.tree.splits)
