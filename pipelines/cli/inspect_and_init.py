@@ -48,20 +48,21 @@ def inspect(data: str, as_json: bool, **given: Any) -> None:
     )
     click.echo(f"\nTarget: {found.target}")
     _show_problems(found)
-    if not found.target_is_refused:
+    if found.lack_of_features:
+        click.echo(f"\nNothing to solve: {found.lack_of_features}.")
+    if not found.obstacle:
         click.echo(f"\nOn the command line:\n  {_command(data, found)}")
 
 
 def _show_problems(found: Inspection) -> None:
     from solver.features.category_values import as_yaml
 
-    problems = [column for column in found.columns if column.problem]
-    if not problems:
-        if not found.target_is_refused:
+    if not found.problems:
+        if not found.obstacle:
             click.echo("No problems.")
         return
-    click.echo(f"\n{count(len(problems), 'problem')}:")
-    for column in problems:
+    click.echo(f"\n{count(len(found.problems), 'problem')}:")
+    for column in found.problems.values():
         said = column.problem.removeprefix(f"column {column.name!r} ")
         click.echo(f"  {column.name}: {said}")
     click.echo("\nIn a sweep's YAML, or to be changed where another remedy is meant:\n  columns:")
@@ -92,11 +93,22 @@ def init(data: str, **given: Any) -> None:
     """Print a complete sweep of one table, with comments, to be saved as sweep.yaml.
 
     If a column cannot be read as it is, the sweep contains the entry that 'treesweep inspect'
-    suggests for this column.
+    suggests for this column, and says why. If only you can know what its values mean, the sweep
+    contains all readings as comments, and is refused until you have chosen one. Both are said on
+    stderr, too.
     """
     from pipelines.single_table.inspection import inspect_table
     from pipelines.single_table.sweep_template import write_sweep
+    from solver.features.category_values import as_yaml
 
     with remedies_as_options():
         found = inspect_table(data, **reference_fields(given))
-    click.echo(write_sweep(found), nl=False)
+        text = write_sweep(found)
+    click.echo(text, nl=False)
+    for note in found.notes:
+        click.echo(note, err=True)
+    for name, column in found.problems.items():
+        why = column.why.removeprefix(f"column {name!r} ")
+        entry = f"the sweep has {as_yaml(name)}: {as_yaml(column.wish)}"
+        told = "CHOOSE in the sweep how to read it" if column.choices else entry
+        click.echo(f"Column {name!r} {why}; {told}.", err=True)

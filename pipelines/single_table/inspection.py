@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from solver.features.category_values import as_category, show_value
 from solver.features.column_inference import check_overrides, infer_columns
 from solver.features.columns import ColumnSpec, is_missing, text_names
 from solver.features.number_format import count, share
+from solver.features.text_parsing import TextFormat
 from solver.problem.target import read_labels
 from sweep.datasets import DatasetRef, load_table, parse_reference
 from sweep.datasets.files import EXCEL_CHARSET, UTF8
@@ -33,7 +34,9 @@ class Column:
     missing: int
     examples: str
     problem: str = ""  # what is refused, with its remedies
+    why: str = ""  # what is refused, alone
     wish: Any = None  # the entry under ``columns`` that solves it
+    choices: tuple[Any, ...] = ()  # entries between which only the user can decide
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,34 @@ class Inspection:
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def target_is_refused(self) -> bool:
-        """Whether nothing can be learned from the target; ``target`` says why."""
-        return self.target.startswith("refused: ")
+    def obstacle(self) -> str:
+        """Why nothing can be learned from the table; empty if something can."""
+        if self.target.startswith("refused: "):
+            return self.target.removeprefix("refused: ")
+        return self.lack_of_features
+
+    @property
+    def lack_of_features(self) -> str:
+        """Why no column is left that a tree could split on; empty if one is."""
+        features = [column for column in self.columns if column.reading != "target"]
+        kept = [column for column in features if column.reading != "dropped"]
+        if len(features) == len(self.columns) or any(column.wish != "drop" for column in kept):
+            return ""
+        if not kept:
+            return "the table has no feature, only the target"
+        why = f"{kept[0].name!r} {kept[0].why.removeprefix(f'column {kept[0].name!r} ')}"
+        more = f" (and {len(kept) - 1} more)" if len(kept) > 1 else ""
+        return f"no feature would be left but the target: column {why}, so it is dropped{more}"
+
+    @property
+    def problems(self) -> dict[str, Column]:
+        """The columns that are refused as they are."""
+        return {column.name: column for column in self.columns if column.problem}
 
     @property
     def wishes(self) -> dict[str, Any]:
         """The entries under ``columns`` that solve all problems, by column."""
-        return {column.name: column.wish for column in self.columns if column.wish is not None}
+        return {name: column.wish for name, column in self.problems.items()}
 
 
 def inspect_table(data: str, target: str | None = None, **given: Any) -> Inspection:
@@ -81,8 +104,7 @@ def inspect_table(data: str, target: str | None = None, **given: Any) -> Inspect
             known = columns_like(name, frame.columns)
             raise InputError(f"{data} has no column {name!r} for the target; it has {known}")
     check_overrides([*frame.columns], reference.overrides())
-    chosen = None if not targets else targets[0]
-    columns = tuple(_inspect(frame[name], reference, chosen) for name in frame.columns)
+    columns = tuple(_inspect(frame[name], reference, targets or ()) for name in frame.columns)
     about = _about_target(frame, targets, reference) if targets else _propose_target(frame)
     return Inspection(reference, len(frame), columns, about, tuple(notes))
 
@@ -101,29 +123,29 @@ def _find_charset(reference: DatasetRef) -> tuple[DatasetRef, list[str]]:
     return reference, []
 
 
-def _inspect(column: pd.Series[Any], reference: DatasetRef, target: str | None) -> Column:
+def _inspect(column: pd.Series[Any], reference: DatasetRef, targets: tuple[str, ...]) -> Column:
     name = str(column.name)
     present = column[~is_missing(column)]
     distinct = present.astype(str).unique()
     examples = _examples(present) + (", …" if len(distinct) > _EXAMPLES else "")
     facts = len(distinct), len(column) - len(present), examples
-    if name == target:
+    if name in targets:
         return Column(name, "target", *facts)
     given = reference.overrides().get(name)
     wish = {} if given is None else {name: given}
-    if given == "drop":
+    if given in ("drop", {"kind": "drop"}):
         return Column(name, "dropped", *facts)
     if name.startswith("Unnamed: ") and given is None:
-        problem = "it has no name in the file, perhaps it holds row numbers"
-        return Column(name, "refused", *facts, problem, "drop")
+        problem = f"column {name!r} has no name in the file, perhaps it holds row numbers"
+        return Column(name, "refused", *facts, problem, problem, "drop")
     try:
         spec = infer_columns(column.to_frame(), wish)[name]
         spec.read(column)
     except InputError as error:
         offered = [found.wish for found in find_overrides(str(error)) if found.name == name]
-        return Column(
-            name, "refused", *facts, in_yaml(str(error)), offered[0] if offered else "drop"
-        )
+        problem, why = (in_yaml(text) for text in (str(error), error.what))
+        first = offered[0] if offered else "drop"
+        return Column(name, "refused", *facts, problem, why, first, _choices(offered, given))
     # A tree can tell missing values from the others, so together they are one more value.
     is_constant = len(distinct) + (len(present) < len(column)) <= 1
     words = _reading(spec, is_constant=is_constant)
@@ -132,6 +154,15 @@ def _inspect(column: pd.Series[Any], reference: DatasetRef, target: str | None) 
     if len(distinct) == len(column) > _EXAMPLES and pd.api.types.is_integer_dtype(column.dtype):
         words += "; all differ, so drop it if it is an id"
     return Column(name, words, *facts)
+
+
+def _choices(offered: Sequence[Any], given: Any) -> tuple[Any, ...]:
+    """The remedies that read text in one of several ways, if the user has named none of them."""
+
+    def form(wish: Any) -> TextFormat:
+        return TextFormat.from_mapping(wish if isinstance(wish, Mapping) else {}, "")
+
+    return tuple(wish for wish in offered if form(wish) and not form(given))
 
 
 def _examples(present: pd.Series[Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from pipelines.single_table.inspection import Column, Inspection, sources_of
@@ -38,20 +39,25 @@ limits: {limits}
 def write_sweep(inspection: Inspection) -> str:
     """A sweep of one table as YAML with comments.
 
-    Raises InputError if the table has no target, or the target cannot be used.
+    A column that only the user can read has a comment in place of its entry, with its readings: the
+    sweep is refused until one of them is chosen.
+
+    Raises InputError if the table has no target, the target cannot be used, or no feature is left.
     """
     fields = dict(sources_of(inspection))
     if "target" not in fields and inspection.reference.path is not None:
         raise InputError(f"{inspection.reference.path} needs a target", "name it with --target")
-    if inspection.target_is_refused:
-        raise InputError(inspection.target.removeprefix("refused: "))
+    if inspection.lack_of_features:
+        raise InputError(inspection.lack_of_features, "say with --column how to read one")
+    if inspection.obstacle:
+        raise InputError(inspection.obstacle)
     regression = inspection.reference.task == "regression"
     numbers = any(_kind(column) in ("number", "date") for column in inspection.columns)
     folds = "{kind: kfold, folds: 5}" if regression else "{kind: kfold, folds: 5, stratify: true}"
     return _TEMPLATE.format(
         data=inspection.reference.path or inspection.reference.name,
         name=re.sub(r"[^A-Za-z0-9._-]+", "-", inspection.reference.name).strip("-.") or "sweep",
-        dataset=_dataset(fields),
+        dataset=_dataset(fields, inspection.problems),
         encodings="[continuous]" if regression
         else "[{encoding: quantiles, k: 4}, mdlp]" if numbers else "[onehot]",
         solvers="[quantbnb, cart]" if regression else "[branches, cart]",
@@ -67,12 +73,28 @@ def _kind(column: Column) -> str:
     return str(column.wish["kind"] if isinstance(column.wish, dict) else column.wish)
 
 
-def _dataset(fields: dict[str, Any]) -> str:
-    lines = []
+def _entries(column: Column) -> Iterator[str]:
+    """The lines of a column that is refused as it is: why, and how it is read or may be."""
+    if not column.choices:
+        yield f"# {column.problem}"
+        yield f"{as_yaml(column.name)}: {as_yaml(column.wish)}"
+        return
+    until = "one of these lines" if len(column.choices) > 1 else "this line"
+    yield f"# CHOOSE: {column.why}."
+    yield f"# The sweep is refused until {until} has no # in front, or the table is corrected:"
+    for wish in column.choices:
+        yield f"#{as_yaml(column.name)}: {as_yaml(wish)}"  # in line without its #
+
+
+def _dataset(fields: dict[str, Any], problems: dict[str, Column]) -> str:
+    lines: list[str] = []
     for name, value in fields.items():
         if name != "columns":
             lines.append(f"{name}: {as_yaml(value)}")
             continue
         lines.append("columns:")
-        lines += [f"  {as_yaml(column)}: {as_yaml(wish)}" for column, wish in value.items()]
+        for column, wish in value.items():
+            entry = f"{as_yaml(column)}: {as_yaml(wish)}"
+            refused = problems.get(column)
+            lines += [f"  {line}" for line in ([entry] if refused is None else _entries(refused))]
     return "\n".join(f"  {'- ' if not i else '  '}{line}" for i, line in enumerate(lines))

@@ -325,5 +325,6 @@ def _refuse_identifier(column: pd.Series[Any], present: int, found: Sequence[Cat
         kinds.append("date")
     raise InputError(
         f"column {column.name!r} has {len(distinct)} different texts in {present} rows, like an "
-        f"identifier; {remedy(column.name, *kinds)}"
+        "identifier",
+        remedy(column.name, *kinds),
     )

@@ -6,7 +6,7 @@ import datetime as dt
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
@@ -166,13 +166,21 @@ def readings_of(texts: Sequence[str]) -> list[Reading]:
         if found and found[0].kind != kind:
             break
         if values not in known:
-            pairs = zip(rest, values, strict=True)
-            example = next((pair for pair in pairs if pair[0] != pair[1]), (rest[0], values[0]))
             known.append(values)
-            found.append(Reading(kind, form, marks, example))
+            found.append(Reading(kind, form, marks, ("", "")))
         if not form:
             break  # as Python writes numbers: nobody asks whether 1.234 is a thousand
-    return found
+    if not found:
+        return []
+    # The best example is a text that every reading takes for another value.
+    different = [
+        (len(set(values)), values[0] != text) for text, *values in zip(rest, *known, strict=True)
+    ]
+    best = different.index(max(different))
+    return [
+        replace(reading, example=(rest[best], values[best]))
+        for reading, values in zip(found, known, strict=True)
+    ]
 
 
 def overrides_of(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from solver.errors import InputError
 from solver.features.text_parsing import PLAIN, TextFormat
@@ -101,6 +101,11 @@ class DatasetRef(BaseModel):
     @classmethod
     def _spell_out(cls, value: Any) -> Any:
         return _fields(value) if isinstance(value, str) else value
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _none_yet(cls, value: Any) -> Any:
+        return {} if value is None else value  # in YAML: nothing but comments below it
 
     @model_validator(mode="after")
     def _check(self) -> DatasetRef:

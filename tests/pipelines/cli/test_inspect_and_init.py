@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
+from sweep.datasets import load_dataset
 from tests.helpers.commands import refused, run
 from tests.helpers.messy_table import TARGET, write_messy_table
 
@@ -154,7 +157,7 @@ def test_init_writes_a_sweep_that_runs(tmp_path: Path, target: str) -> None:
     if target == "income":
         pd.read_csv(path, thousands=",", dtype={"rate": str}).to_csv(path, index=False)
         given += ["--task", "regression"]
-    spec.write_text(run("init", path, *given).stdout)
+    spec.write_text(_choose(run("init", path, *given).stdout, 0))
     planned = run("run", spec, "--dry-run")
     assert planned.exit_code == 0, planned.stderr
     assert "tasks" in planned.stdout
@@ -162,19 +165,96 @@ def test_init_writes_a_sweep_that_runs(tmp_path: Path, target: str) -> None:
     assert spec.read_text().count("#") >= 6
 
 
+def _choose(sweep: str, place: int) -> str:
+    """The sweep with this one of the readings that ``init`` offers for each column."""
+    return re.sub(rf"(# The sweep is refused .*\n(?: *#.*\n){{{place}}} *)#", r"\1", sweep)
+
+
 @pytest.mark.parametrize("written", ["{0},{1:03d}", "{2:02d}/{3:02d}/2020"])
-def test_init_cuts_numbers_and_dates_that_only_its_own_entry_reads(
+def test_init_leaves_it_to_the_user_how_text_of_two_readings_is_read(
     tmp_path: Path, written: str
 ) -> None:
-    """As text they have two readings: '9,932' is 9932 or 9.932, 01/02/2020 is two days."""
+    """'9,932' is 9932 or 9.932, 01/02/2020 is two days."""
     path, spec = tmp_path / "t.csv", tmp_path / "sweep.yaml"
     rows = [(1 + i % 50, 37 * i % 1000, 1 + i % 12, 1 + i % 11) for i in range(60)]
     frame = pd.DataFrame({"x": [written.format(*row) for row in rows], "y": ["a", "b"] * 30})
     frame.to_csv(path, index=False)
-    spec.write_text(run("init", path, "--target", "y").stdout)
-    assert "x: {kind: " in spec.read_text()
-    planned = run("run", spec, "--dry-run")
-    assert planned.exit_code == 0, planned.stderr
+    begun = run("init", path, "--target", "y")
+    assert begun.exit_code == 0, begun.stderr
+    (told,) = begun.stderr.splitlines()
+    assert told.startswith("Column 'x' can be read in 2 ways: ")
+    assert told.endswith("; CHOOSE in the sweep how to read it.")
+    assert "encodings: [{encoding: quantiles, k: 4}, mdlp]" in begun.stdout
+    spec.write_text(begun.stdout)
+    assert "'x' can be read in 2 ways" in refused("run", spec, "--dry-run")
+    digests = set()
+    for place in range(2):
+        spec.write_text(_choose(begun.stdout, place))
+        planned = run("run", spec, "--dry-run")
+        assert planned.exit_code == 0, planned.stderr
+        (reference,) = yaml.safe_load(spec.read_text())["datasets"]
+        digests.add(load_dataset(reference).digest)
+    assert len(digests) == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "told", "entry"),
+    [
+        ([f"31/12/{i}" for i in range(30, 60)], "may be in", '{kind: date, format: "%d/%m/%y"}'),
+        (["0.5", *(f"{i}%" for i in range(1, 30))], "may be a share", '{kind: number, unit: "%"}'),
+    ],
+)  # fmt: skip
+def test_init_leaves_it_to_the_user_what_doubtful_values_mean(
+    tmp_path: Path, texts: list[str], told: str, entry: str
+) -> None:
+    path, spec = tmp_path / "t.csv", tmp_path / "sweep.yaml"
+    frame = pd.DataFrame({"x": texts, "one": 1, "y": ["a", "b"] * 15})
+    frame.to_csv(path, index=False)
+    begun = run("init", path, "--target", "y")
+    assert told in begun.stderr
+    assert f"\n      #x: {entry}\n" in begun.stdout
+    spec.write_text(begun.stdout)
+    assert told in refused("run", spec, "--dry-run")
+    spec.write_text(_choose(begun.stdout, 0))
+    assert run("run", spec, "--dry-run").exit_code == 0
+
+
+def test_init_says_why_it_reads_a_column_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    frame = pd.DataFrame({"name": [f"n{i}" for i in range(300)], "x": 1, "y": ["a", "b"] * 150})
+    frame.to_csv(path, index=False, encoding="utf-16")
+    begun = run("init", path, "--target", "y")
+    why = "column 'name' has 300 different texts in 300 rows, like an identifier"
+    assert f"# {why}; write columns: {{name: drop}} or columns: {{name: category}}" in begun.stdout
+    assert begun.stderr == f"C{why[1:]}; the sweep has name: drop.\n"
+    frame.assign(x="ü").to_csv(path, index=False, encoding="cp1252")
+    noted = "The file is no UTF-8 text; it is read with charset cp1252.\n"
+    assert run("init", path, "--target", "y").stderr.startswith(noted)
+
+
+@pytest.mark.parametrize("kind", [None, "drop", "{kind: drop}"])
+def test_a_table_without_a_feature_is_refused(tmp_path: Path, kind: str | None) -> None:
+    path = tmp_path / "t.csv"
+    frame = pd.DataFrame({"name": [f"n{i}" for i in range(300)], "y": ["a", "b"] * 150})
+    frame.to_csv(path, index=False)
+    given = [path, "--target", "y", *(["--column", f"name={kind}"] if kind else [])]
+    why = "no feature, only the target" if kind else "'name' has 300 different texts in 300 rows"
+    assert why in refused("init", *given)
+    shown = run("inspect", *given)
+    assert shown.exit_code == 0
+    assert why in shown.stdout.splitlines()[-1]
+    assert "treesweep solve" not in shown.stdout
+    kept = run("init", path, "--target", "y", "--column", "name=category")
+    assert "name: category" in kept.stdout
+
+
+def test_all_targets_of_regression_are_targets(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    texts = [f"{i},{100 + i}" for i in range(1, 31)]
+    pd.DataFrame({"x": [0.5, 1.5] * 15, "a": range(30), "b": texts}).to_csv(path, index=False)
+    given = ["--task", "regression", "--target", "a", "--target", "b"]
+    columns = json.loads(run("inspect", path, *given, "--json").stdout)["columns"]
+    assert [column["reading"] for column in columns] == ["number", "target", "target"]
 
 
 def test_a_built_in_dataset_needs_no_target() -> None:
@@ -214,7 +294,7 @@ def test_a_table_without_rows(tmp_path: Path) -> None:
 def test_a_sweep_says_how_columns_are_read_that_nobody_described(tmp_path: Path) -> None:
     path, spec = tmp_path / "customers.csv", tmp_path / "sweep.yaml"
     write_messy_table(path)
-    spec.write_text(run("init", path, "--target", TARGET).stdout)
+    spec.write_text(_choose(run("init", path, "--target", TARGET).stdout, 0))
     told = run("run", spec, "--dry-run").stdout.splitlines()
     assert "customers: Column 'age' is read as numbers; missing: '?'." in told
     assert "customers: Column 'since' is read as dates, format %d/%m/%Y." in told

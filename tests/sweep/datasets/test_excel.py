@@ -71,7 +71,7 @@ def test_predictions_are_those_of_the_csv(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_sheet_is_chosen_by_name(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.xlsx", [["a"], [1], [2]], "two words")
+    path = write(tmp_path / "t.xlsx", [["a", "b"], [1, 3], [2, 4]], "two words")
     with pytest.raises(
         InputError, match=r"several sheets: 'first', 'two words'; name one, e.g. sh"
     ):
@@ -86,7 +86,7 @@ def test_a_sheet_is_chosen_by_name(tmp_path: Path) -> None:
     book = openpyxl.load_workbook(path)
     book["two words"].sheet_state = "hidden"
     book.save(path)
-    assert [*read_file(path).columns] == ["a"]
+    assert [*read_file(path).columns] == ["a", "b"]
 
 
 def test_only_excel_files_have_sheets(tmp_path: Path) -> None:
