@@ -105,15 +105,8 @@ class Values:
     def order(self, column: str) -> int:
         """Sort the values of a column, and return its place.
 
-        Raises
-        ------
-        InputError
-            If no feature reads the column.
-        UnsupportedError
-            If its values have no order, or are not known.
+        Raises UnsupportedError if its values have no order, or are not known.
         """
-        if column not in self._of:
-            raise InputError(unknown_name(column, self.columns, "column"))
         place, tests = self.columns.index(column), [f.full_test for f in self._of[column]]
         self._cells[place].sort(key=lambda cell: _value(column, tests, cell))
         return place
@@ -303,6 +296,8 @@ class _Repeated:
 def rules_of(problem: Problem, values: Values, wished: Mapping[str, object]) -> list[Rule]:
     """The rules of a wish: for each column the label of a class.
 
+    A column that no feature reads, such as a constant one, needs none.
+
     Raises
     ------
     InputError
@@ -312,8 +307,10 @@ def rules_of(problem: Problem, values: Values, wished: Mapping[str, object]) -> 
     """
     rules = []
     for column, label in wished.items():
-        place = values.order(column)
+        if column not in problem.columns:
+            raise InputError(unknown_name(column, problem.columns, "column"))
         if label not in problem.classes:
             raise InputError(unknown_name(label, map(str, problem.classes), "class"))
-        rules.append(Rule(place, problem.classes.index(label)))
+        if column in values.columns:
+            rules.append(Rule(values.order(column), problem.classes.index(label)))
     return rules

@@ -132,8 +132,9 @@ class Wishes:
         if monotone:
             values = Values(self._problem, self._table)
             rules = rules_of(self._problem, values, monotone)
-            allowed = {i: f for i, f in enumerate(self._table) if i not in barred}
-            return MonotoneTrees(trees, allowed, values, rules).shapes(roots, first)
+            if rules:
+                allowed = {i: f for i, f in enumerate(self._table) if i not in barred}
+                return MonotoneTrees(trees, allowed, values, rules).shapes(roots, first)
         return (
             (pair, self._asking(shape, barred, roots))
             for pair, shape in trees.shapes(self._places(roots, barred), first)
@@ -169,10 +170,12 @@ class Wishes:
     def _named(self, names: Collection[str]) -> set[int]:
         """The features of the table that are such, or read such a column.
 
-        Raises InputError if a name is unknown.
+        There is none for a constant one, which no tree asks. Raises InputError if a name is
+        unknown.
         """
+        constant = self._problem.preparation.constant
+        known = dict.fromkeys((*self._problem.columns, *self.features, *constant))
         for name in names:
-            known = self.columns | self.features
             if name not in known:
                 raise InputError(unknown_name(name, known, "column or feature"))
             read = {i for i, feature in enumerate(self._table) if name in feature.columns}

@@ -158,6 +158,28 @@ def test_unknown_names_are_refused() -> None:
         found.feature_shares(by="row")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("encoding", ["onehot-drop-first", "thresholds", "quantiles"])
+def test_wishes_about_what_no_tree_can_ask_are_satisfied(encoding: str) -> None:
+    frame = pd.DataFrame({
+        "text": "k", "number": 1.5, "gone": [None] * 8,
+        "x": list("12312312"), "y": list("ppqqppqq"),
+    })  # fmt: skip
+    kinds = {"number": "category"} if encoding == "onehot-drop-first" else None
+    problem = Problem.from_table(frame, target="y", encoding=encoding, columns=kinds)
+    found = rashomon_set(problem, "0.05", "1", "lam")
+    every, best = [*found.trees()], found.best()
+    for name in ("text", "number", "gone", *found.problem.preparation.constant):
+        assert [*found.trees(without=[name])] == every
+        assert found.best(without=[name, "x"]) == found.best(without=["x"])
+        assert [*found.trees(root=name)] == []
+        assert found.best(root=name) is None
+        if name in frame:
+            assert [*found.trees(monotone={name: "q"})] == every
+            assert found.best(monotone={name: "p"}, max_columns=1) == best
+            with pytest.raises(InputError, match="unknown class 'r'"):
+                found.best(monotone={name: "r"})
+
+
 def test_a_name_that_is_a_column_and_a_feature_of_another_one_is_refused() -> None:
     frame = pd.DataFrame(
         {"x": list("12312312"), "x=1": list("uuvvuvuv"), "y": list("ppqqppqq")}, dtype=str
