@@ -9,8 +9,11 @@ from solver.branches.kernels.equivalent_points import find_floors
 from solver.branches.kernels.feature_pair_bounds import pair_binary
 from solver.branches.kernels.lp_dual_bounds import dual_bound, has_duals, sum_duals
 from solver.branches.kernels.multiway_pair_bounds import pair_multiway
-from solver.branches.kernels.state import BLOCK, Space, Stack
+from solver.branches.kernels.state import BLOCK, Space
 from solver.kernels.jit import helper
+
+_FEW_SPLITS = 6
+UNKNOWN = -1  # unavoidable errors that were not counted
 
 
 @helper
@@ -149,18 +152,26 @@ def drop_duplicates(s: Space, d: int) -> None:
 
 
 @helper
-def must_group(stack: Stack, d: int, n_constant: int) -> bool:
-    """Whether rows of different classes may be equivalent here.
+def must_group(s: Space, d: int, n_constant: int) -> bool:
+    """Whether rows of different classes may be equivalent here, and it may matter.
 
     They are not if they were not in the frame below, and since then only features that are constant
-    here were lost.
+    here were lost. If they cost less than a split in the whole table, a branch with room for a few
+    splits only is seldom closed by them.
     """
-    n_live = stack.head[d, stack_frame.N_LIVE]
-    stack.head[d, stack_frame.N_GROUPED] = n_live
-    stack.head[d, stack_frame.UNAVOIDABLE] = 0
-    if d == 0 or stack.head[d - 1, stack_frame.UNAVOIDABLE] > 0:
+    head, n_live = s.stack.head[d], s.stack.head[d, stack_frame.N_LIVE]
+    head[stack_frame.N_GROUPED] = n_live
+    head[stack_frame.UNAVOIDABLE] = 0
+    if d == 0:
         return True
-    return bool(n_live + n_constant < stack.head[d - 1, stack_frame.N_GROUPED])
+    high = s.memo.node_upper[head[stack_frame.NODE], head[stack_frame.BUDGET]]
+    few = min(high, head[stack_frame.LIMIT]) <= _FEW_SPLITS * s.params.split
+    if few and s.params.error * s.stack.head[0, stack_frame.UNAVOIDABLE] < s.params.split:
+        head[stack_frame.UNAVOIDABLE] = UNKNOWN
+        return False
+    if s.stack.head[d - 1, stack_frame.UNAVOIDABLE] != 0:
+        return True
+    return bool(n_live + n_constant < s.stack.head[d - 1, stack_frame.N_GROUPED])
 
 
 @helper
@@ -175,7 +186,7 @@ def expand(s: Space, d: int) -> None:
     for attempt in range(2):
         n_constant = bound_children(s, d)
         drop_columns(s, d)
-        if attempt == 1 or not s.params.equivalent_points or not must_group(s.stack, d, n_constant):
+        if attempt == 1 or not s.params.equivalent_points or not must_group(s, d, n_constant):
             break
         find_floors(s, d)
         if s.stack.head[d, stack_frame.UNAVOIDABLE] == 0:

@@ -13,7 +13,7 @@
     N_CLASSES,  # present
     N_LIVE,
     N_GROUPED,  # live features when equivalent points were looked for
-    UNAVOIDABLE,  # errors on them
+    UNAVOIDABLE,  # errors on them; −1: not counted
     N_COLUMNS,
     N_CANDIDATES,
     ROWS_AT,  # where the frame's part of an arena begins
