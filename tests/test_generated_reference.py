@@ -9,9 +9,10 @@ from importlib import import_module
 import pytest
 from pydantic import BaseModel
 
+from solver import SOLVERS
 from sweep.clusters.open_cluster import KINDS
 from sweep.clusters.slurm_config import OPTIONS
-from tests.helpers import ROOT
+from tests.helpers import ROOT, documentation_pages
 
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 from_the_code = import_module("from_the_code")
@@ -57,3 +58,11 @@ def test_names_of_a_tuple_are_a_sentence() -> None:
     assert line.startswith("`begin`, ")
     assert line.endswith(".")
     assert line.count("`") == 2 * len(OPTIONS)
+
+
+def test_shown_searches_are_of_the_solvers_versions() -> None:
+    """A new version may search otherwise, so that what a page shows of it is to be run again."""
+    pages = [page.read_text(encoding="utf-8") for page in documentation_pages()]
+    shown = [found for text in pages for found in re.findall(r"^search +(\w+) (\d+): ", text, re.M)]
+    assert shown
+    assert {(name, str(SOLVERS[name].version)) for name, _ in shown} == {*shown}

@@ -7,6 +7,7 @@ import csv
 import difflib
 import gzip
 import io
+import re
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from solver.errors import InputError, one_line
+from solver.errors import InputError, InputWarning, one_line
 from solver.features.text_parsing import TextFormat
 from solver.features.to_pandas import as_frame
 from sweep.datasets.csv_parser import parse_text
@@ -28,6 +29,7 @@ from sweep.datasets.excel import sheet_as_csv
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _SAMPLE = 20
 """The lines that the separator is guessed from."""
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _DAMAGED = (
     OSError,
     EOFError,
@@ -118,6 +120,8 @@ def read_file(
             return read(path)
         text = read_characters(path, charset)
         separator = separator or find_separator(text, SEPARATORS[ending.removesuffix(".gz")])
+        if len(next(csv.reader(io.StringIO(text.lstrip()), delimiter=separator))) == 1:
+            text = _keep_blank_lines(path, text, separator)
         return _parse(path, text, separator, texts, forms or ())
     except InputError:
         raise
@@ -159,6 +163,33 @@ def read_characters(path: Path, charset: str = UTF8) -> str:
     if not text.strip():
         raise InputError(f"{path} is empty; its first line must have the names of the columns")
     return text
+
+
+def _keep_blank_lines(path: Path, text: str, separator: str) -> str:
+    """The text of a table of one column with each blank line as an empty field between quotes.
+
+    In other tables a blank line is no row, as pandas has it. Here it is a row without its value, as
+    spreadsheets write it: later rows keep their places. At the end of the file it is none.
+    """
+    if not _BLANK_LINE.search(text.lstrip()):
+        return text
+    rows = [
+        [""] if len(row) < 2 and not "".join(row).strip() else row
+        for row in csv.reader(io.StringIO(text.lstrip()), delimiter=separator)
+    ]
+    if [""] not in rows:  # the blank line is part of a quoted text
+        return text
+    warnings.warn(
+        f"{path} has one column and blank lines: each is a row without its value, except for those "
+        "at the end of the file",
+        InputWarning,
+        stacklevel=3,
+    )
+    while rows[-1] == [""]:
+        rows.pop()
+    kept = io.StringIO()
+    csv.writer(kept, delimiter=separator).writerows(rows)
+    return kept.getvalue()
 
 
 def _parse(

@@ -58,7 +58,7 @@ class SweepStatus:
     statuses: dict[str, int]  #: number of tasks by the status of their row
     uncertified: int  #: answered tasks whose certificate, or its file, is missing
     cut_short: int  #: tasks whose good trees have a smaller tolerance than asked
-    worst_gap: float | None  #: largest gap of all tasks (of a λ-path: at any λ)
+    worst_gap: float | None  #: largest gap of the tasks that have begun (of a λ-path: at any λ)
     seconds: float  #: search time of all tasks, including unfinished searches
     rate: float | None  #: tasks per second, if a driver is running
     eta: float | None  #: estimated seconds to the end, if a driver is running

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from solver.errors import InputError
@@ -75,7 +77,8 @@ def _structural(row: Mapping[str, Any]) -> dict[str, Any]:
 def _check_claims(row: Mapping[str, Any], stored: StoredSet, problem: Problem) -> Iterator[str]:
     yield from stored.disagreements(row)
     question, limits = stored.question, _structural(row)
-    most, least = question.most(stored.optimum), int(limits.get("min_leaf_size") or 1)
+    most = question.most(stored.optimum)
+    least = math.ceil(Fraction(str(limits.get("min_leaf_size") or 0)) * problem.weight_scale)
     rules = Rules(
         question.lam, most, limits.get("depth"), limits.get("splits"), max(1, least),
         copies(problem).tolist(),

@@ -15,7 +15,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from solver.errors import InputError
+from solver.errors import InputError, InputWarning
 from sweep.datasets import load_dataset, read_file
 from sweep.datasets.files import find_separator
 
@@ -233,3 +233,27 @@ def test_two_parquet_columns_of_one_name(tmp_path):
     pa.feather.write_feather(table, tmp_path / "t.feather")
     with pytest.raises(InputError, match="two columns named 'a'"):
         read_file(tmp_path / "t.feather")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("texts", [None, {"a": ("x", "y z")}])
+def test_a_blank_line_of_one_column_is_a_row(
+    tmp_path: Path, end: str, texts: dict[str, tuple[str, ...]] | None
+) -> None:
+    path = tmp_path / "t.csv"
+    lines = ["a", "x", "", '"y z"', "  ", "x", "", ""]
+    path.write_bytes(end.join(lines).encode())
+    with pytest.warns(InputWarning, match="has one column and blank lines"):
+        frame = read_file(path, texts=texts)
+    assert frame["a"].isna().tolist() == [False, True, False, True, False]
+    assert frame["a"].dropna().tolist() == ["x", "y z", "x"]
+    path.write_bytes(end.join(["n", "1", "", "2"]).encode())
+    with pytest.warns(InputWarning):
+        assert read_file(path)["n"].tolist()[::2] == [1.0, 2.0]
+
+
+def test_other_blank_lines_are_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    for text, rows in (("a,b\n1,2\n\n3,4\n", 2), ('a\n"x\n\ny"\nz\n', 2), ("\n\na\n1\n", 1)):
+        path.write_text(text)
+        assert len(read_file(path)) == rows

@@ -19,7 +19,9 @@ from solver.errors import InputError
 from solver.rashomon import rashomon_set
 from sweep.filesystem import open_folder
 from sweep.store import checksummed_parquet
+from sweep.store.rashomon_files import read_set
 from sweep.store.sweep_status import sweep_status
+from sweep.verify.rashomon_sets import _check_claims
 from sweep.verify.verify import Verification, verify_sweep
 from tests.helpers.without_dask import finish, parse_spec, run_here
 
@@ -76,6 +78,17 @@ def test_results_give_the_sets_back(sound: Path) -> None:
     other = results.frame[results.frame["rashomon"].isna()]["key"].iloc[0]
     with pytest.raises(InputError, match="has no good trees, its status is 'heuristic'"):
         results.rashomon_set(other)
+
+
+def test_the_least_leaf_need_not_be_a_whole_number(sound: Path) -> None:
+    results, folder = read_results(sound), open_folder(sound)
+    row = next(r for r in results.frame.to_dict("records") if isinstance(r["rashomon"], str))
+    found, stored = results.rashomon_set(row["key"]), read_set(folder, row["rashomon"])
+    leaves = [sum(n.counts) for tree in found.trees() for n in tree.nodes if n.feature is None]
+    for more, sound_set in ((0, True), (0.5, False), (1, False)):
+        limits = json.dumps({**json.loads(row["limits"]), "min_leaf_size": min(leaves) + more})
+        problems = [*_check_claims(row | {"limits": limits}, stored, found.problem)]
+        assert (problems == []) == sound_set
 
 
 def test_the_set_of_another_task_is_refused(sound: Path, tmp_path: Path) -> None:
