@@ -267,6 +267,7 @@ def compare(folders: tuple[str, ...], out: Path) -> None:
     from pipelines.report.pooled_sweeps import gather_comparison
     from pipelines.report.terminal_summary import print_summary
     from pipelines.report.write import write_report_data
+    from sweep.store.sweep_status import sweep_status
 
     if len(folders) < 2:
         raise click.UsageError(f"one sweep has nothing to be compared with; 'treesweep report "
@@ -275,6 +276,10 @@ def compare(folders: tuple[str, ...], out: Path) -> None:
     paths = write_report_data(found, out)
     print_summary(found, make_console())
     click.echo(f"Report: {paths.page}")
+    for now in map(sweep_status, folders):
+        if left := now.missing + now.running:
+            then = "a driver is at work" if now.live else f"treesweep resume {quote(now.folder)}"
+            click.echo(f"{now.sweep}: {left} of {count(now.total, 'task')} not run yet: {then}")
 
 
 def _conclude(outcome: Outcome, folder: str) -> int:

@@ -93,6 +93,23 @@ def test_the_command_writes_one_report(home: Path, tmp_path: Path) -> None:
     assert "one and two" in (tmp_path / "report" / "index.html").read_text()
 
 
+def test_the_command_ends_with_the_tasks_that_each_sweep_has_not_run(
+    home: Path, tmp_path: Path
+) -> None:
+    """Also where another sweep has the answer."""
+    text = SPEC.format(name="late", lambdas="[0.1, 0.05]", solvers="[branches]", seed=0)
+    with stores.create(tmp_path / "late", without_dask.small_sweep(text), print) as made:
+        survey(make_plan(without_dask.small_sweep(text)), made)
+    out = tmp_path / "report"
+    result = run("compare", home / "one", tmp_path / "late", home / "two", "--out", out)
+    first, *_, last = result.stdout.splitlines()
+    assert first == "one and late and two: 24 done, 6 not run yet, 8 impossible"
+    assert "<b>6</b> not run yet" in (out / "index.html").read_text()
+    assert last == f"late: 12 of 12 tasks not run yet: treesweep resume {tmp_path / 'late'}"
+    done = run("compare", home / "one", home / "two", "--out", out)
+    assert done.stdout.splitlines()[-1].startswith("Report: ")
+
+
 def test_what_cannot_be_compared_is_refused(home: Path, tmp_path: Path) -> None:
     other = finish(tmp_path, "other", "[0.1]", "[cart]", seed=1)
     line = refused("compare", home / "one", other, "--out", tmp_path / "report")
