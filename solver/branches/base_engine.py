@@ -29,6 +29,8 @@ class GraphEngine(Engine):
     """Whether anybody asks for trees."""
     limits_nodes: bool = False
     """Whether a step ends when it has made as many nodes as it may do iterations."""
+    pauses: bool = False
+    """Whether a step ends early, as something has taken long."""
     _known: int = INFINITE  # cost of the root when a tree was read last
 
     @abstractmethod
@@ -48,7 +50,10 @@ class GraphEngine(Engine):
             return self.advance(iterations, target_cost, -1)
         end, outcome = self.iterations + iterations, RUNNING
         most = self.nodes + iterations if self.limits_nodes else INFINITE
+        self.pauses = False
         while outcome == RUNNING and self.iterations < end and self.nodes < most:
+            if self.pauses:
+                break
             due = next_reading(self.iterations)
             budget = min(min(end, due) - self.iterations, most - self.nodes)
             outcome = self.advance(budget, target_cost, self._known)

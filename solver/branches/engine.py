@@ -25,6 +25,7 @@ from solver.branches.kernels.state import (
     SMALL,
     Log,
     Memo,
+    Program,
     Scratch,
     Space,
     Stack,
@@ -119,13 +120,18 @@ class ThresholdEngine(GraphEngine):
             + ensure_compiled(ao_star.propagate_bounds, self.space)
             + ensure_compiled(fill_slots, self.memo.slots, self.memo.node_hash, 0)
             + ensure_compiled(read_tree, self.space, new_reading(self.table, self.params, 1))
-            + (ensure_compiled(raise_duals, self.space) if self.params.row_duals else 0.0)
         )
+
+    def compile_late(self) -> None:
+        """Compile what only a long search needs."""
+        self.compile_seconds += ensure_compiled(raise_duals, self.space)
 
     def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
         outcome = ao_star.step(self.space, iterations, target_cost, known_cost)
         if self.params.row_duals and self.iterations >= self.program.status[DUE]:
+            self.compile_late()
             raise_duals(self.space)
+            self.pauses = True
         return outcome
 
     def reprice(self, cost_scale: CostScale, constraints: TreeConstraints) -> None:
@@ -141,8 +147,6 @@ class ThresholdEngine(GraphEngine):
         self.params = params_of(self.problem, cost_scale, constraints, self.settings, self.unit)
         if self.params.row_duals != had_program:  # there is none where splits are free
             self.program, self.duals = new_program(self.table, self.params, self.n_classes)
-            if self.params.row_duals:
-                self.compile_seconds = ensure_compiled(raise_duals, self.space)
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(cost_scale, self.unit, n)
         self.refresh_recent()
         self._stale = True
@@ -208,10 +212,9 @@ class ThresholdEngine(GraphEngine):
     def state(self) -> dict[str, NDArray[Any]]:
         """The used parts of all arrays that the search needs to continue, as views."""
         arrays = self._arrays()
-        lengths = {**self._used(), "used": len(self.memo.used), "status": len(self.program.status)}
-        lengths |= {"effort": len(self.recent.effort), "filling": len(self.recent.filling)}
         del arrays["slots"]
-        kept = {name: array[: lengths[_group(name)]] for name, array in arrays.items()}
+        used = self._used()
+        kept = {n: array[: used.get(_group(n), len(array))] for n, array in arrays.items()}
         kept["params"], kept["problem"] = np.array(self.params, np.int64), np.array(self.digest)
         kept[ROOM] = lengths_of(arrays.values())
         kept[_TREE] = np.array(self.preorder or [], np.int64)
@@ -275,7 +278,6 @@ class ThresholdEngine(GraphEngine):
         return {
             "node": int(used[NODES]),
             "pool": int(self.program.status[SIZE]),
-            "positions": len(self.program.trial),
             "recent": min(len(self.recent.recent_node), int(self.recent.effort[BLOCKS])),
             "literals": int(used[LITERALS]),
             "frame": d + 1,
@@ -340,14 +342,19 @@ class ThresholdEngine(GraphEngine):
 
 def _group(name: str) -> str:
     """Arrays of one group grow together."""
-    if name in ("literals", "words", "joint", "slots", "used", "status", "effort", "filling"):
+    if name.startswith(("pool", "recent")):
+        return name.partition("_")[0]
+    if name in (
+        *Program._fields,
+        "literals",
+        "words",
+        "joint",
+        "slots",
+        "used",
+        "effort",
+        "filling",
+    ):
         return name
     if name in ("rows", "keys", "duals"):
         return "rows"
-    if name in ("trial", "centre"):
-        return "positions"
-    if name.startswith("pool"):
-        return "pool"
-    if name.startswith("recent"):
-        return "recent"
     return "node" if name.startswith("node_") else "frame"

@@ -58,7 +58,7 @@ OPTIONS: Mapping[str, Option] = {
     "equivalent_points": Option(
         True, "bounds from errors on rows that no feature distinguishes", _YES_NO
     ),
-    "row_duals": Option(False, "bounds from a linear program over the rows of a branch", _YES_NO),
+    "row_duals": Option(True, "bounds from a linear program over the rows of a branch", _YES_NO),
     "subset_bounds": Option(
         True, "bounds from branches left before, most of whose rows are in this one", _YES_NO
     ),

@@ -51,7 +51,7 @@ class Branches(Solver):
     """
 
     name: ClassVar[str] = "branches"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     certifies: ClassVar[bool] = True
     summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -157,10 +157,14 @@ class Branches(Solver):
     def warm_up(cls) -> None:
         """Compile the kernels of both modes, and of proofs, on a problem of four rows."""
         problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
-        for options in ({"row_duals": True}, {"mode": "paper"}):
-            cls(**options).solve(problem, Fraction(1, 20))
-        cls().part(Shard(0, 2)).solve(problem, Fraction(1, 20))
-        cls().certify(problem, [Claim(Fraction(1, 20), 0, 2)])
+        lam = Fraction(1, 20)
+        for options in ({}, {"mode": "paper"}):
+            cls(**options).solve(problem, lam)
+        cls().part(Shard(0, 2)).solve(problem, lam)
+        cls().certify(problem, [Claim(lam, 0, 2)])
+        constraints = TreeConstraints.of(problem, lam, Limits())
+        cost_scale = CostScale.build(lam, 4, problem.leaf_errors, 3)
+        ThresholdEngine(problem, cost_scale, constraints, cls().settings).compile_late()
 
 
 class _Carrying(Branches):

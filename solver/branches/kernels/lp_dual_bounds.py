@@ -19,38 +19,36 @@ import numpy as np
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import raise_split
 from solver.branches.kernels.branch_rows import columns_at
+from solver.branches.kernels.linear_program.master import (
+    add_to_pool,
+    load_pool,
+    shrink_pool,
+    solve_pool,
+)
+from solver.branches.kernels.linear_program.pricing import beam_search, begin_search, search_sets
 from solver.branches.kernels.state import (
-    DEEPEST,
     DUE,
-    FOUND,
     FRAMES,
     ITERATIONS,
     LARGEST,
+    NUMBER,
+    PART,
     SEARCH,
     SIZE,
     WORK,
-    Duals,
+    WORST,
     Space,
 )
-from solver.kernels.constants import ONE, ZERO, Words
-from solver.kernels.jit import helper, kernel, trailing_zeros
+from solver.kernels.constants import ZERO
+from solver.kernels.jit import helper, kernel
 from solver.kernels.simd import sum_marked
 from solver.objective.exact_objective import INFINITE
 
-_FIRST = 1024  # iterations before the first improvement
-_STEPS = 25  # steps between two searches for violated constraints
-_RATE = 0.05
-_TIGHT = 0.93  # load of a conjunction that stays in a full pool
-_NEAR = 0.97  # share of the pool's optimum that is enough
-
-
-@helper
-def sum_set(numbers: Words, words: Words, n_words: int) -> int:
-    """Sum of the numbers at the positions of a set."""
-    total = ZERO
-    for w in range(n_words):
-        total += sum_marked(numbers, 64 * w, words[w])
-    return int(np.int64(total))
+_FIRST = 16384  # iterations before the first improvement
+_PRECISION = 1024  # a share of a split's cost by which a conjunction may gain too much
+_CLOSE = 32  # the same, where a search through all conjunctions begins
+_NEAR = 0.998  # share of the pool's optimum that is enough
+_WHILE = 2**24  # work at a time
 
 
 @helper
@@ -85,227 +83,6 @@ def dual_bound(s: Space, d: int, feature: int, code: int) -> int:
 
 
 @helper
-def keep_found(u: Duals, found: int, d: int, value: int, n_words: int) -> int:
-    """Keep a set among the ``FOUND`` of largest value; their number."""
-    at = found
-    if found >= FOUND:
-        at = 0
-        for i in range(FOUND):
-            if u.found_value[i] < u.found_value[at]:
-                at = i
-    u.found_value[at] = value
-    for w in range(n_words):
-        u.found[at, w] = u.sets[d, w]
-    return min(found + 1, FOUND)
-
-
-@helper
-def filter_literals(u: Duals, d: int, n_words: int, worst: int) -> None:
-    """Keep the literals that may lead from a set to a better one, least value first.
-
-    A row that all of them hold stays in every set below.
-    """
-    n, most = 0, sum_set(u.plus, u.sets[d], n_words)
-    for i in range(u.counts[0, d]):
-        literal, same, value = u.literals[d, i], True, ZERO
-        for w in range(n_words):
-            part = u.sets[d, w] & u.literal[literal, w]
-            u.parts[n, w] = part
-            same &= part == u.sets[d, w]
-            value += sum_marked(u.plus, 64 * w, part)
-        if not same and np.int64(value) > worst:
-            u.part_value[n] = np.int64(value)
-            u.literals[d, n] = literal
-            n += 1
-    if n > 0:
-        for w in range(n_words):
-            rest = u.sets[d, w]
-            for i in range(n):
-                rest &= u.parts[i, w]
-            most += int(np.int64(sum_marked(u.gain, 64 * w, rest)))
-            most -= int(np.int64(sum_marked(u.plus, 64 * w, rest)))
-        if most <= worst:
-            n = 0
-    for i in range(n):
-        value, literal, j = u.part_value[i], u.literals[d, i], i
-        while j > 0 and u.part_value[j - 1] > value:
-            u.part_value[j], u.literals[d, j] = u.part_value[j - 1], u.literals[d, j - 1]
-            j -= 1
-        u.part_value[j], u.literals[d, j] = value, literal
-    u.counts[0, d], u.counts[1, d] = n, 0
-
-
-@helper
-def skip_literal(u: Duals, d: int, n_words: int) -> bool:
-    """Whether the set above ``d`` was seen before: it lies in one of a literal that is done."""
-    for i in range(u.counts[2, d]):
-        literal, inside = u.done[d, i], True
-        for w in range(n_words):
-            if u.sets[d + 1, w] & ~u.literal[literal, w] != ZERO:
-                inside = False
-                break
-        if inside:
-            return True
-    return False
-
-
-@helper
-def search_sets(s: Space, n_literals: int, n_words: int, bound: int, limit: int) -> tuple[int, int]:
-    """Find the conjunctions whose rows gain more than ``bound``, ``FOUND`` of the best of them.
-
-    Depth-first over conjunctions of the first ``n_literals`` literals, from the set ``sets[0]``.
-    Returns their number, and the largest gain or ``bound``; −1 for the number if it took more than
-    ``limit`` work.
-    """
-    u = s.duals
-    for i in range(n_literals):
-        u.literals[0, i] = i
-    u.counts[0, 0], u.counts[1, 0], u.counts[2, 0] = n_literals, -1, 0
-    d, found, worst, best = 0, 0, bound, bound
-    while d >= 0:
-        if u.counts[1, d] < 0:
-            value = sum_set(u.gain, u.sets[d], n_words)
-            if value > worst:
-                best = max(best, value)
-                found = keep_found(u, found, d, value, n_words)
-                if found == FOUND:
-                    worst = u.found_value[0]
-                    for i in range(FOUND):
-                        worst = min(worst, u.found_value[i])
-            s.program.status[WORK] += (u.counts[0, d] + 1) * n_words
-            filter_literals(u, d, n_words, worst)
-            if s.program.status[WORK] > limit:
-                return -1, best
-            continue
-        if u.counts[1, d] >= u.counts[0, d]:
-            d -= 1
-            if d >= 0:
-                u.done[d, u.counts[2, d]] = u.literals[d, u.counts[1, d] - 1]
-                u.counts[2, d] += 1
-            continue
-        literal = u.literals[d, u.counts[1, d]]
-        u.counts[1, d] += 1
-        for w in range(n_words):
-            u.sets[d + 1, w] = u.sets[d, w] & u.literal[literal, w]
-        most = sum_set(u.plus, u.sets[d + 1], n_words)
-        skip = most <= worst or skip_literal(u, d, n_words)
-        if skip or d + 2 >= DEEPEST:
-            if not skip:
-                best = max(best, most)
-            u.done[d, u.counts[2, d]] = literal
-            u.counts[2, d] += 1
-            continue
-        n = 0
-        for i in range(u.counts[1, d], u.counts[0, d]):
-            u.literals[d + 1, n] = u.literals[d, i]
-            n += 1
-        u.counts[0, d + 1], u.counts[1, d + 1], u.counts[2, d + 1] = n, -1, u.counts[2, d]
-        for i in range(u.counts[2, d]):
-            u.done[d + 1, i] = u.done[d, i]
-        d += 1
-    return found, best
-
-
-@helper
-def add_to_pool(s: Space, words: Words, n_words: int) -> None:
-    """Add a conjunction to the pool, with its cost as a leaf."""
-    at = s.program.status[SIZE]
-    if at >= len(s.program.pool):
-        return
-    total, most = 0, 0
-    for k in range(s.stack.head[0, stack_frame.N_CLASSES]):
-        weight = ZERO
-        for w in range(s.stack.segments[0, k], s.stack.segments[0, k + 1]):
-            weight += sum_marked(s.duals.weight, 64 * w, words[w])
-        total += int(np.int64(weight))
-        most = max(most, int(np.int64(weight)))
-    for w in range(n_words):
-        s.program.pool[at, w] = words[w]
-    errors = float(total - most) * float(s.params.error)
-    s.program.pool_cost[at] = 1.0 + errors / float(s.params.split)
-    s.duals.load[at] = 1.0
-    s.program.status[SIZE] = at + 1
-
-
-@helper
-def shrink_pool(s: Space, n_words: int) -> None:
-    """Drop what is far from tight if the pool has no room for what a search may find."""
-    size, n = s.program.status[SIZE], 0
-    if size + FOUND * s.stack.head[0, stack_frame.N_CLASSES] <= len(s.program.pool):
-        return
-    for c in range(size):
-        if s.duals.load[c] >= _TIGHT:
-            for w in range(n_words):
-                s.program.pool[n, w] = s.program.pool[c, w]
-            s.program.pool_cost[n] = s.program.pool_cost[c]
-            n += 1
-    s.program.status[SIZE] = n
-
-
-@helper
-def load_pool(s: Space, n_words: int) -> float:
-    """How much of its cost the trial duals of each conjunction's rows have; the largest."""
-    largest = 0.0
-    for c in range(s.program.status[SIZE]):
-        load = 0.0
-        for w in range(n_words):
-            word = s.program.pool[c, w]
-            while word != ZERO:
-                load += s.program.trial[64 * w + trailing_zeros(word)]
-                word &= word - ONE
-        s.duals.load[c] = load / s.program.pool_cost[c]
-        largest = max(largest, s.duals.load[c])
-    return largest
-
-
-@helper
-def slope_of_pool(s: Space, n_words: int, largest: float) -> float:
-    """Write to ``slope`` how much each row adds to a smooth maximum of the loads; their mean."""
-    for i in range(64 * n_words):
-        s.duals.slope[i] = 0.0
-    mean = 0.0
-    for c in range(s.program.status[SIZE]):
-        power = s.duals.load[c] / largest
-        if power < 0.8:
-            continue
-        for _ in range(6):
-            power *= power
-        mean += power * s.duals.load[c]
-        power /= s.program.pool_cost[c]
-        for w in range(n_words):
-            word = s.program.pool[c, w]
-            while word != ZERO:
-                s.duals.slope[64 * w + trailing_zeros(word)] += power
-                word &= word - ONE
-    return mean
-
-
-@helper
-def follow_slope(s: Space, n_words: int) -> float:
-    """Improve the trial duals by multiplicative steps for the pool's constraints alone.
-
-    The best found are in ``best``, scaled so that these constraints hold; returns their sum.
-    Only basic operations on floats, in a fixed order: the same everywhere.
-    """
-    trial, best = s.program.trial, 0.0
-    for _ in range(_STEPS):
-        largest, total = load_pool(s, n_words), 0.0
-        for i in range(64 * n_words):
-            total += trial[i]
-        if total > best * largest:
-            best = total / largest
-            for i in range(64 * n_words):
-                s.duals.best[i] = trial[i] / largest
-        mean = slope_of_pool(s, n_words, largest)
-        for i in range(64 * n_words):
-            if trial[i] > 0.0:
-                step = 1.0 + _RATE * (1.0 - total * s.duals.slope[i] / mean)
-                trial[i] = max(trial[i] / largest * min(1.5, max(0.67, step)), 1e-6)
-        s.program.status[WORK] += s.program.status[SIZE] * n_words * 8
-    return best
-
-
-@helper
 def start_program(s: Space) -> int:
     """Write the root's literals and weights; their number. The first time, fill the pool."""
     u, n_words, n = s.duals, s.stack.head[0, stack_frame.N_WORDS], 0
@@ -316,53 +93,93 @@ def start_program(s: Space) -> int:
             word = s.stack.words[at + w * n_columns + column]
             u.literal[n, w] = word
             u.literal[n + 1, w] = s.stack.words[w] & ~word
+        u.column[n] = s.table.columns[s.stack.live[0, i]]
+        u.column[n + 1] = u.column[n]
         n += 2
     for i in range(64 * n_words):
         row = s.stack.rows[i]
         u.weight[i] = np.uint64(s.table.weights[row]) if row >= 0 else ZERO
+        u.most[i] = float(np.int64(u.weight[i])) * float(s.params.error) / float(s.params.split)
     if s.program.status[SIZE] > 0:
         return n
-    s.program.status[LARGEST] = 4 * s.params.split
+    total = 0.0
     for i in range(64 * n_words):
-        s.program.trial[i] = 1.0 if s.stack.rows[i] >= 0 else 0.0
+        total += u.most[i]
+    for i in range(64 * n_words):
+        s.program.trial[i] = u.most[i] * min(1.0, cost_of_tree(s) / total)
         s.program.centre[i] = 0.0
-    for w in range(n_words):
-        u.sets[0, w] = s.stack.words[w]
-    add_to_pool(s, u.sets[0], n_words)
+    add_to_pool(s, s.stack.words, n_words)
     for i in range(n):
         add_to_pool(s, u.literal[i], n_words)
     return n
 
 
 @helper
-def price_sets(s: Space, n_literals: int, n_words: int, limit: int) -> int:
-    """The most that the rows of a conjunction gain with the duals ``value``, or more; what gains
-    too much goes to the pool. INFINITE if it takes too long."""
-    u, split = s.duals, s.params.split
-    # Far from the end it is enough to know that the duals can be scaled down by this.
-    bound = max(split + split // 256, s.program.status[LARGEST] // 5 * 4)
-    largest = bound
-    for w in range(n_words):
-        u.sets[0, w] = s.stack.words[w]
+def cost_of_tree(s: Space) -> float:
+    """Cost of the best known tree, in splits."""
+    return float(s.memo.node_upper[0, s.params.budgets - 1]) / float(s.params.split) + 1.0
+
+
+@helper
+def set_gains(s: Space, part: int, n_words: int) -> None:
+    """Write what the rows gain by the duals ``value`` in a leaf of a class."""
+    u = s.duals
+    first, end = s.stack.segments[0, part], s.stack.segments[0, part + 1]
+    for i in range(64 * n_words):
+        gain = s.program.value[i]
+        if i < 64 * first or i >= 64 * end:
+            gain -= s.params.error * np.int64(u.weight[i])
+        u.gain[i], u.plus[i] = np.uint64(gain), np.uint64(max(gain, 0))
+
+
+@helper
+def expect_gain(s: Space) -> None:
+    """Nothing is found yet that gains more than a split costs, and a little more."""
+    p = s.program
+    p.status[NUMBER], p.status[WORST] = 0, s.params.split + s.params.split // _PRECISION
+    p.status[LARGEST] = max(p.status[LARGEST], p.status[WORST])
+
+
+@helper
+def pool_found(s: Space, n_words: int) -> None:
+    """Add what was found to the pool."""
+    for i in range(s.program.status[NUMBER]):
+        add_to_pool(s, s.program.found[i], n_words)
+
+
+@helper
+def price_some(s: Space, n_literals: int, n_words: int) -> None:
+    """Look for conjunctions that gain too much by the duals ``value``; ``LARGEST`` is the most that
+    one found gains, or a little more than a split costs."""
+    s.program.status[LARGEST] = 0
     for k in range(s.stack.head[0, stack_frame.N_CLASSES]):
-        for i in range(64 * n_words):
-            gain = u.value[i]
-            if i < 64 * s.stack.segments[0, k] or i >= 64 * s.stack.segments[0, k + 1]:
-                gain -= s.params.error * np.int64(u.weight[i])
-            u.gain[i], u.plus[i] = np.uint64(gain), np.uint64(max(gain, 0))
-        found, most = search_sets(s, n_literals, n_words, bound, limit)
-        if found < 0:
-            return INFINITE
-        largest = max(largest, most)
-        for i in range(found):
-            add_to_pool(s, u.found[i], n_words)
-    s.program.status[LARGEST] = largest
-    return int(largest)
+        set_gains(s, k, n_words)
+        expect_gain(s)
+        beam_search(s, n_literals, n_words)
+        pool_found(s, n_words)
+
+
+@helper
+def price_all(s: Space, n_literals: int, n_words: int, limit: int) -> bool:
+    """Look through all conjunctions, or go on with it: ``LARGEST`` is at least the most that one
+    gains. Whether it is done; it stops when the work reaches ``limit``."""
+    p = s.program
+    while p.status[PART] <= s.stack.head[0, stack_frame.N_CLASSES]:
+        set_gains(s, p.status[PART] - 1, n_words)
+        if not search_sets(s, n_words, limit):
+            return False
+        pool_found(s, n_words)
+        p.status[PART] += 1
+        expect_gain(s)
+        begin_search(s, n_literals, n_words)
+    p.status[PART] = 0
+    return True
 
 
 @helper
 def scale_duals(s: Space, n_words: int, largest: int) -> int:
-    """Make the duals ``value`` valid, by what :func:`price_sets` has found; their sum.
+    """Scale the duals ``value`` to validity, if no conjunction gains more than ``largest``; their
+    sum.
 
     With ``gain(c) = y(c) − error · errors(c) ≤ largest`` for all conjunctions, and ``a = split /
     largest ≤ 1``: ``a · y(c) ≤ a · largest + a · error · errors(c) ≤ split + error · errors(c)``.
@@ -370,36 +187,81 @@ def scale_duals(s: Space, n_words: int, largest: int) -> int:
     # Rounding can add less than this takes off.
     scale, total = float(s.params.split) / float(largest) * (1.0 - 2.0**-40), 0
     for i in range(64 * n_words):
-        s.duals.value[i] = np.int64(float(s.duals.value[i]) * scale)
-        total += s.duals.value[i]
+        if largest > s.params.split:
+            s.program.value[i] = np.int64(float(s.program.value[i]) * scale)
+        total += s.program.value[i]
     return int(total)
 
 
 @helper
-def improve_duals(s: Space, limit: int) -> bool:
-    """Improve the duals of the root until its work reaches ``limit``; whether they are good."""
-    u, n_words = s.duals, s.stack.head[0, stack_frame.N_WORDS]
-    n_literals, least = start_program(s), ZERO
+def mix_duals(s: Space, n_words: int) -> None:
+    """Write to ``value`` the mean of the pool's duals and of the centre, which is scaled so that
+    the pool's constraints hold."""
+    largest = load_pool(s, s.program.centre, n_words)
     for i in range(64 * n_words):
-        least += s.stack.duals[i]
-    while True:
-        most = follow_slope(s, n_words) * float(s.params.split)
+        s.program.centre[i] /= largest
+        share = 0.5 * s.duals.best[i] + 0.5 * s.program.centre[i]
+        s.program.value[i] = np.int64(share * float(s.params.split) + 0.5)
+
+
+@helper
+def move_centre(s: Space, n_words: int, total: int) -> None:
+    """Let the duals ``value``, which sum to ``total``, be the centre if they are better."""
+    before, split = 0.0, float(s.params.split)
+    for i in range(64 * n_words):
+        before += s.program.centre[i]
+    if float(total) > before * split:
         for i in range(64 * n_words):
-            share = 0.5 * u.best[i] + 0.5 * s.program.centre[i]
-            u.value[i] = np.int64(share * float(s.params.split))
-        largest = price_sets(s, n_literals, n_words, limit)
-        if largest >= INFINITE:
-            return False
-        total = scale_duals(s, n_words, largest)
-        if total >= np.int64(least):
-            least = np.uint64(total)
-            for i in range(64 * n_words):
-                s.stack.duals[i] = np.uint64(u.value[i])
-                s.program.centre[i] = float(u.value[i]) / float(s.params.split)
+            s.program.centre[i] = float(s.program.value[i]) / split
+
+
+@helper
+def sum_root(s: Space) -> int:
+    """Sum of the root's duals."""
+    total = ZERO
+    for i in range(64 * s.stack.head[0, stack_frame.N_WORDS]):
+        total += s.stack.duals[i]
+    return int(np.int64(total))
+
+
+@helper
+def keep_duals(s: Space, n_words: int) -> None:
+    """Let the root have the duals ``value``, after a search through all conjunctions, if they are
+    better than its own."""
+    if scale_duals(s, n_words, s.program.status[LARGEST]) > sum_root(s):
+        for i in range(64 * n_words):
+            s.stack.duals[i] = np.uint64(s.program.value[i])
+
+
+@helper
+def improve_duals(s: Space, limit: int) -> bool:
+    """Improve the duals of the root until its work reaches ``limit``; whether they are good.
+
+    Where it stops makes no difference to what it does when it goes on.
+    """
+    p, n_words, split = s.program, s.stack.head[0, stack_frame.N_WORDS], s.params.split
+    n_literals = start_program(s)
+    while p.status[WORK] <= limit:
+        if p.status[PART] > 0:
+            if price_all(s, n_literals, n_words, limit):
+                keep_duals(s, n_words)
+            continue
         shrink_pool(s, n_words)
-        lower = s.memo.node_lower[0, s.params.budgets - 1]
-        if float(np.int64(least)) > _NEAR * most or most - float(s.params.split) < float(lower):
+        most = solve_pool(s, n_words, cost_of_tree(s)) * float(split)
+        least, lower = float(sum_root(s)), float(s.memo.node_lower[0, s.params.budgets - 1])
+        rounded = 4.0 * float(s.stack.head[0, stack_frame.N_ROWS])  # about what whole numbers lose
+        if least + rounded > _NEAR * most or most - float(split) < lower:
             return True
+        mix_duals(s, n_words)
+        price_some(s, n_literals, n_words)
+        total = scale_duals(s, n_words, p.status[LARGEST])
+        move_centre(s, n_words, total)
+        # To look through all takes long, so that it must halve the gap.
+        if p.status[LARGEST] <= split + split // _CLOSE and 2.0 * float(total) > most + least:
+            p.status[PART], p.status[LARGEST] = 1, 0
+            expect_gain(s)
+            begin_search(s, n_literals, n_words)
+    return False
 
 
 @helper
@@ -447,21 +309,30 @@ def forget_duals(s: Space) -> None:
 
 @helper
 def note_work(s: Space, d: int) -> None:
-    """Count about what opening a frame has cost, in operations on words."""
+    """Count about what opening a frame has cost: as much as how many operations on words here."""
     n, n_words = s.stack.head[d, stack_frame.N_COLUMNS], s.stack.head[d, stack_frame.N_WORDS]
-    s.program.status[SEARCH] += n * n * (n_words + 2)
+    s.program.status[SEARCH] += n * (n + 64) * (n_words + 2) // 8 + 2048
 
 
 @kernel
 def raise_duals(s: Space) -> None:
-    """Improve the root's duals, and with them all bounds of the frames.
+    """Improve the root's duals for a while, and with them all bounds of the frames.
 
-    It is done again whenever the iterations have doubled, and may take half of all work, whatever
-    comes of it. It is a kernel of its own, which most searches need not compile.
+    It is done again after the next iteration, until it has taken half of all work, whatever comes
+    of it; and then whenever the iterations have doubled. It is a kernel of its own, which most
+    searches need not compile.
     """
-    good = improve_duals(s, s.program.status[SEARCH])
-    s.program.status[DUE] = INFINITE if good else 2 * s.memo.used[ITERATIONS]
-    spread_duals(s)
+    p, before = s.program, sum_root(s)
+    limit = min(p.status[SEARCH], p.status[WORK] + _WHILE)
+    good = improve_duals(s, limit)
+    if good:
+        p.status[DUE] = INFINITE
+    elif p.status[WORK] > p.status[SEARCH]:
+        p.status[DUE] = 2 * s.memo.used[ITERATIONS]
+    else:
+        p.status[DUE] = s.memo.used[ITERATIONS] + 1
+    if sum_root(s) > before:
+        spread_duals(s)
 
 
 @helper
@@ -473,13 +344,5 @@ def spread_duals(s: Space) -> None:
         if s.stack.head[d, stack_frame.N_CANDIDATES] >= 0:
             use_duals(s, d)
     for b in range(s.params.budgets):
-        s.memo.node_lower[0, b] = max(s.memo.node_lower[0, b], root_bound(s))
-
-
-@helper
-def root_bound(s: Space) -> int:
-    """Lower bound of the root by its duals."""
-    total = ZERO
-    for i in range(64 * s.stack.head[0, stack_frame.N_WORDS]):
-        total += s.stack.duals[i]
-    return int(np.int64(total) - s.params.split)
+        low = sum_root(s) - s.params.split
+        s.memo.node_lower[0, b] = max(s.memo.node_lower[0, b], low)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.branches.kernels import stack_frame
-from solver.kernels.constants import Ints, Words
+from solver.kernels.constants import Floats, Ints, Words
 from solver.kernels.hash_tables import slots_for
 from solver.kernels.packed_rows import Table, packed
 from solver.kernels.pass_by_reference import by_reference
@@ -167,7 +167,8 @@ class Scratch(NamedTuple):
     row_planes: Words  # (planes, words) the table's planes as sets of rows
 
 
-DEEPEST, FOUND, POOL = 48, 24, 2048  # literals of a conjunction, sets kept of a search and in all
+DEEPEST, FOUND, POOL, BEAM = 48, 128, 4096, 32
+"""Literals of a conjunction; sets kept of a search, in all, and of a step of a beam search."""
 
 
 @by_reference
@@ -175,15 +176,26 @@ class Program(NamedTuple):
     """What outlives an iteration of the linear program of ``row_duals``."""
 
     pool: Words  # (POOL, words) conjunctions, as sets of positions of the root
-    pool_cost: NDArray[np.float64]  # (POOL,) cost of each as a leaf, in splits
-    trial: NDArray[np.float64]  # (positions,) duals in splits, for the pool alone
-    centre: NDArray[np.float64]  # (positions,) valid duals
+    pool_cost: Floats  # (POOL,) cost of each as a leaf, in splits
+    pool_price: Floats  # (POOL,) see ``linear_program.master``
+    pool_rows: Ints  # (POOL,) positions of each
+    trial: Floats  # (positions,) duals in splits, for the pool alone
+    centre: Floats  # (positions,) duals that violate no constraint that is known
+    value: Ints  # (positions,) duals that are searched for a violated constraint
+    sets: Words  # (DEEPEST, words) of the conjunction on the way
+    following: Ints  # (DEEPEST, literals) that may follow
+    done: Ints  # (DEEPEST, literals) that are done
+    counts: Ints  # (3, DEEPEST) how many may follow; the next of them; how many are done
+    found: Words  # (FOUND, words)
+    found_value: Ints  # (FOUND,)
     status: Ints  # see below
 
 
-WORK, SIZE, DUE, LARGEST, SEARCH = range(5)
-"""Operations on words; size of the pool; iteration of the next improvement; largest gain of a
-conjunction; operations of the search."""
+WORK, SIZE, DUE, SEARCH, PART, DEPTH, NUMBER, WORST, LARGEST = range(9)
+"""Operations on words; size of the pool; iteration of the next improvement; operations of the
+search of trees. Of the search through all conjunctions: the class of their leaf and 1, 0 between
+two searches; literals on the way; sets found, and the least gain for the next; the most that one
+gains."""
 
 
 @by_reference
@@ -191,52 +203,70 @@ class Duals(NamedTuple):
     """Room to improve row duals; nothing in it outlives the iteration."""
 
     literal: Words  # (literals, words) sets of positions
-    sets: Words  # (DEEPEST, words) of the conjunction on the way
-    literals: Ints  # (DEEPEST, literals) that may follow
-    done: Ints  # (DEEPEST, literals) that are done
-    counts: Ints  # (3, DEEPEST) how many may follow; the next of them; how many are done
     parts: Words  # (literals, words)
     part_value: Ints  # (literals,)
-    found: Words  # (FOUND, words)
-    found_value: Ints  # (FOUND,)
-    load: NDArray[np.float64]  # (POOL,) how much of its cost a conjunction's rows have
+    column: Ints  # (literals,) column of the table
+    mask: Words  # (width,) columns of the literals that may follow
+    group_row: Ints  # (power of two,) hash table of rows that are equal in these columns
+    group_gain: Ints
+    group_turn: Ints  # the turn that wrote it
+    turn: Ints  # (1,)
+    beam: Words  # (2 · BEAM, words)
+    beam_value: Ints  # (2 · BEAM,)
+    load: Floats  # (POOL,) how much of its cost a conjunction's rows have
     weight: Words  # (positions,) of the row; 0: none
     gain: Words  # (positions,) what a row adds to the gain of a conjunction
     plus: Words  # (positions,) the same, at least 0
-    value: Ints  # (positions,) duals
-    best: NDArray[np.float64]  # (positions,) best duals for the pool alone
-    slope: NDArray[np.float64]  # (positions,)
+    best: Floats  # (positions,) best duals for the pool alone
+    most: Floats  # (positions,) cost of the row as an error, in splits
+    paid: Floats  # (positions,) sum of the prices of a row's conjunctions
+    degree: Floats  # (positions,) their number
+    ahead: Floats  # (positions,) see ``linear_program.master``
 
 
 def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, Duals]:
     """A program without conjunctions, and room to work on it."""
     words = frame_sizes(table, params, n_classes)[0] // 64 if params.row_duals else 0
     literals = 2 * int(table.columns[-1]) if params.row_duals else 0
+    groups = slots_for(64 * words, 2)
     pool, ints, floats = POOL if params.row_duals else 0, np.int64, np.float64
     program = Program(
         pool=np.zeros((pool, words), np.uint64),
         pool_cost=np.zeros(pool, floats),
+        pool_price=np.zeros(pool, floats),
+        pool_rows=np.zeros(pool, ints),
         trial=np.zeros(64 * words, floats),
         centre=np.zeros(64 * words, floats),
-        status=np.zeros(5, ints),
+        value=np.zeros(64 * words, ints),
+        sets=np.zeros((DEEPEST, words), np.uint64),
+        following=np.zeros((DEEPEST, literals), ints),
+        done=np.zeros((DEEPEST, literals), ints),
+        counts=np.zeros((3, DEEPEST), ints),
+        found=np.zeros((FOUND, words), np.uint64),
+        found_value=np.zeros(FOUND, ints),
+        status=np.zeros(9, ints),
     )
     return program, Duals(
         literal=np.zeros((literals, words), np.uint64),
-        sets=np.zeros((DEEPEST, words), np.uint64),
-        literals=np.zeros((DEEPEST, literals), ints),
-        done=np.zeros((DEEPEST, literals), ints),
-        counts=np.zeros((3, DEEPEST), ints),
         parts=np.zeros((literals, words), np.uint64),
         part_value=np.zeros(literals, ints),
-        found=np.zeros((FOUND, words), np.uint64),
-        found_value=np.zeros(FOUND, ints),
+        column=np.zeros(literals, ints),
+        mask=np.zeros(table.bits.shape[1], np.uint64),
+        group_row=np.zeros(groups, ints),
+        group_gain=np.zeros(groups, ints),
+        group_turn=np.zeros(groups, ints),
+        turn=np.zeros(1, ints),
+        beam=np.zeros((2 * BEAM, words), np.uint64),
+        beam_value=np.zeros(2 * BEAM, ints),
         load=np.zeros(pool, floats),
         weight=np.zeros(64 * words, np.uint64),
         gain=np.zeros(64 * words, np.uint64),
         plus=np.zeros(64 * words, np.uint64),
-        value=np.zeros(64 * words, ints),
         best=np.zeros(64 * words, floats),
-        slope=np.zeros(64 * words, floats),
+        most=np.zeros(64 * words, floats),
+        paid=np.zeros(64 * words, floats),
+        degree=np.zeros(64 * words, floats),
+        ahead=np.zeros(64 * words, floats),
     )
 
 

@@ -12,7 +12,7 @@ import solver
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.lp_dual_bounds import improve_duals, spread_duals
-from solver.branches.kernels.state import SIZE, Space
+from solver.branches.kernels.state import DUE, PART, SIZE, Space
 from solver.branches.params import OPTIONS
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN
@@ -33,12 +33,13 @@ def improve(s: Space, limit: int) -> None:
 
 
 def opened(problem: Problem, lam: Fraction, limits: Limits | None = None) -> ThresholdEngine:
-    """A search whose root is open."""
+    """A search whose root is open, and which has duals after a few more iterations."""
     scale = CostScale.build(lam, problem.total_weight, problem.leaf_errors, len(problem.codes) - 1)
     constraints = TreeConstraints.of(problem, lam, limits or Limits())
     engine = ThresholdEngine(problem, scale, constraints, SETTINGS)
     while engine.iterations == 0 and engine.step(1, -1) == FULL:
         engine.grow(None)
+    engine.program.status[DUE] = 16
     return engine
 
 
@@ -122,6 +123,7 @@ def test_a_search_after_one_with_free_splits_has_room_for_them(lams):
     for lam in map(Fraction, lams[1:]):
         scale = CostScale.build(lam, 200, problem.leaf_errors, len(problem.codes) - 1)
         engine.reprice(scale, TreeConstraints.of(problem, lam, Limits()))
+        engine.program.status[DUE] = engine.iterations + 16
         assert bool(engine.params.row_duals) == bool(lam)
         assert (len(engine.program.pool) > 0) == (len(engine.duals.literal) > 0) == bool(lam)
     while (outcome := engine.step(10**6, -1)) != PROVEN:
@@ -129,6 +131,49 @@ def test_a_search_after_one_with_free_splits_has_room_for_them(lams):
     assert engine.program.status[SIZE] > 0
     best = solver.solve(problem, lams[-1], row_duals=False)
     assert engine.upper_bound == scale.cost(best.errors, best.splits)
+
+
+def state_after(problem: Problem, limits: list[int]) -> dict[str, np.ndarray]:
+    """The state after improvements up to these limits, one after the other."""
+    engine = opened(problem, Fraction(1, 100))
+    for limit in limits:
+        improve(engine.space, limit)
+    return {name: array.copy() for name, array in engine.state().items()}
+
+
+def test_it_makes_no_difference_where_an_improvement_stops(parity):
+    at_once = state_after(parity, [2 * 10**6])
+    in_parts = state_after(parity, list(range(10**4, 2 * 10**6, 10**4)) + [2 * 10**6])
+    assert at_once.keys() == in_parts.keys()
+    for name, array in at_once.items():
+        np.testing.assert_array_equal(array, in_parts[name], err_msg=name)
+
+
+def test_a_state_from_the_middle_of_an_improvement_goes_on_with_the_same_numbers(parity):
+    """It is written while all conjunctions are searched for one that gains too much."""
+    whole = opened(parity, Fraction(1, 100))
+    limit = 10**4
+    while whole.program.status[PART] == 0:
+        improve(whole.space, limit)
+        limit += 10**3
+    saved = {name: array.copy() for name, array in whole.state().items()}
+    other = ThresholdEngine(parity, whole.cost_scale, whole.constraints, SETTINGS, saved)
+    for engine in (whole, other):
+        improve(engine.space, 10**8)
+        while (outcome := engine.step(10**6, -1)) != PROVEN:
+            assert outcome != FULL or engine.grow(None)
+    assert (whole.iterations, whole.nodes) == (other.iterations, other.nodes)
+    assert whole.lower_bound == other.lower_bound == whole.upper_bound == other.upper_bound
+    np.testing.assert_array_equal(whole.stack.duals, other.stack.duals[: len(whole.stack.duals)])
+
+
+def test_a_search_pauses_while_it_improves_them(parity):
+    """So a limit of seconds, or a wish to stop, waits for a part of an improvement only."""
+    engine = opened(parity, Fraction(1, 100))
+    while engine.step(10**6, -1) == FULL:
+        engine.grow(None)
+    assert engine.pauses
+    assert engine.iterations == 16
 
 
 def test_a_path_from_free_splits_is_that_without_them():

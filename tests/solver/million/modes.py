@@ -33,7 +33,7 @@ from tests.solver.million.shards_in_turn import slices_of_one_step, solve_in_tur
 
 Options = dict[str, Any]
 
-LATER = 1024
+LATER = 16_384
 """After how many iterations ``row_duals`` are improved first: ``_FIRST`` of the kernels."""
 
 

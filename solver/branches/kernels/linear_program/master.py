@@ -1,0 +1,187 @@
+"""The linear program of row duals for a pool of conjunctions (the master problem).
+
+Maximise the sum of the duals ``y``, such that ``y(c) ≤ cost(c)`` for each conjunction ``c`` of the
+pool, and ``0 ≤ y(i) ≤ error · weight(i)``. A first-order method moves ``y`` and a price ``x(c)`` of
+each conjunction towards a saddle point (Chambolle and Pock 2011, with the step sizes of Pock and
+Chambolle 2011). Only basic operations on floats, in a fixed order: the same everywhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.branches.kernels import stack_frame
+from solver.branches.kernels.state import FOUND, SIZE, WORK, Space
+from solver.kernels.constants import ONE, ZERO, Floats, Words
+from solver.kernels.jit import helper, popcount, trailing_zeros
+from solver.kernels.simd import sum_marked
+
+_STEPS = 100
+_TIGHT = 0.85  # load of a conjunction that stays in a full pool
+_PACE = 0.25
+
+
+@helper
+def is_in_pool(s: Space, words: Words, n_words: int) -> bool:
+    """Whether a conjunction is in the pool."""
+    for c in range(s.program.status[SIZE]):
+        w = 0
+        while w < n_words and s.program.pool[c, w] == words[w]:
+            w += 1
+        if w == n_words:
+            return True
+    return False
+
+
+@helper
+def add_to_pool(s: Space, words: Words, n_words: int) -> None:
+    """Add a conjunction to the pool, with its cost as a leaf."""
+    at = s.program.status[SIZE]
+    if at >= len(s.program.pool) or is_in_pool(s, words, n_words):
+        return
+    total, most, n_rows = 0, 0, 0
+    for k in range(s.stack.head[0, stack_frame.N_CLASSES]):
+        weight = ZERO
+        for w in range(s.stack.segments[0, k], s.stack.segments[0, k + 1]):
+            weight += sum_marked(s.duals.weight, 64 * w, words[w])
+        total += int(np.int64(weight))
+        most = max(most, int(np.int64(weight)))
+    for w in range(n_words):
+        s.program.pool[at, w] = words[w]
+        n_rows += popcount(words[w])
+    errors = float(total - most) * float(s.params.error)
+    s.program.pool_cost[at] = 1.0 + errors / float(s.params.split)
+    s.program.pool_rows[at] = n_rows
+    s.program.pool_price[at] = 0.0
+    s.program.status[SIZE] = at + 1
+
+
+@helper
+def shrink_pool(s: Space, n_words: int) -> None:
+    """Drop what is far from tight if the pool has no room for what a search may find."""
+    size, n, u = s.program.status[SIZE], 0, s.program
+    if size + FOUND * s.stack.head[0, stack_frame.N_CLASSES] <= len(s.program.pool):
+        return
+    load_pool(s, s.program.trial, n_words)
+    for c in range(size):
+        if u.pool_price[c] > 0.0 or s.duals.load[c] >= _TIGHT:
+            for w in range(n_words):
+                u.pool[n, w] = u.pool[c, w]
+            u.pool_cost[n], u.pool_price[n] = u.pool_cost[c], u.pool_price[c]
+            u.pool_rows[n] = u.pool_rows[c]
+            n += 1
+    s.program.status[SIZE] = n
+
+
+@helper
+def sum_rows(numbers: Floats, words: Words, n_words: int) -> float:
+    """Sum of the numbers at the positions of a set."""
+    total = 0.0
+    for w in range(n_words):
+        word = words[w]
+        while word != ZERO:
+            total += numbers[64 * w + trailing_zeros(word)]
+            word &= word - ONE
+    return total
+
+
+@helper
+def add_price(s: Space, c: int, n_words: int) -> None:
+    """Add the price of a conjunction to what its rows pay."""
+    price = s.program.pool_price[c]
+    for w in range(n_words):
+        word = s.program.pool[c, w]
+        while word != ZERO:
+            s.duals.paid[64 * w + trailing_zeros(word)] += price
+            word &= word - ONE
+
+
+@helper
+def load_pool(s: Space, duals: Floats, n_words: int) -> float:
+    """How much of its cost the duals of each conjunction's rows have; the largest, at least 1."""
+    largest = 1.0
+    for c in range(s.program.status[SIZE]):
+        s.duals.load[c] = sum_rows(duals, s.program.pool[c], n_words) / s.program.pool_cost[c]
+        largest = max(largest, s.duals.load[c])
+    return largest
+
+
+@helper
+def count_pool(s: Space, n_words: int) -> None:
+    """Write to ``degree`` in how many conjunctions each row is."""
+    for i in range(64 * n_words):
+        s.duals.degree[i] = 0.0
+    for c in range(s.program.status[SIZE]):
+        for w in range(n_words):
+            word = s.program.pool[c, w]
+            while word != ZERO:
+                s.duals.degree[64 * w + trailing_zeros(word)] += 1.0
+                word &= word - ONE
+
+
+@helper
+def pay_rows(s: Space, n_words: int) -> None:
+    """Write to ``paid`` the sum of the prices of the conjunctions of each row."""
+    for i in range(64 * n_words):
+        s.duals.paid[i] = 0.0
+    for c in range(s.program.status[SIZE]):
+        if s.program.pool_price[c] > 0.0:
+            add_price(s, c, n_words)
+
+
+@helper
+def step_duals(s: Space, n_words: int, pace: float) -> None:
+    """Raise the duals of rows that pay less than 1, and lower the others; and add them to the
+    mean. ``ahead`` is as far beyond the new duals as they are beyond the old ones."""
+    for i in range(64 * n_words):
+        if s.duals.degree[i] > 0.0:
+            before = s.program.trial[i]
+            dual = before + (1.0 - s.duals.paid[i]) / (pace * s.duals.degree[i])
+            dual = min(max(dual, 0.0), s.duals.most[i])
+            s.program.trial[i] = dual
+            s.duals.ahead[i] = 2.0 * dual - before
+            s.duals.best[i] += dual / float(_STEPS)
+
+
+@helper
+def solve_pool(s: Space, n_words: int, cost: float) -> float:
+    """Improve the trial duals for the pool's constraints alone.
+
+    Their mean over all steps, scaled so that the pool's constraints hold, is in ``best``. Returns
+    an upper bound on the sum of all duals that the pool allows: by prices ``x``, conjunctions may
+    hold ``Σ x(c) · cost(c)``, and a row that pays less than 1 the rest of its weight. ``cost`` is
+    that of a tree, in splits.
+    """
+    u, size, n_rows = s.program, s.program.status[SIZE], float(s.stack.head[0, stack_frame.N_ROWS])
+    pace = _PACE * (n_rows / cost) ** 0.5
+    count_pool(s, n_words)
+    pay_rows(s, n_words)
+    for i in range(64 * n_words):
+        s.duals.best[i] = 0.0
+    for _ in range(_STEPS):
+        step_duals(s, n_words, pace)
+        for i in range(64 * n_words):
+            s.duals.paid[i] = 0.0
+        for c in range(size):
+            excess = sum_rows(s.duals.ahead, u.pool[c], n_words) - u.pool_cost[c]
+            u.pool_price[c] = max(0.0, u.pool_price[c] + pace * excess / float(u.pool_rows[c]))
+            if u.pool_price[c] > 0.0:
+                add_price(s, c, n_words)
+    rows = 0
+    for c in range(size):
+        rows += u.pool_rows[c]
+    s.program.status[WORK] += _STEPS * (rows + 2 * size * n_words) // 4
+    return scale_to_pool(s, n_words)
+
+
+@helper
+def scale_to_pool(s: Space, n_words: int) -> float:
+    """The end of :func:`solve_pool`."""
+    largest, upper = load_pool(s, s.duals.best, n_words), 0.0
+    for i in range(64 * n_words):
+        s.duals.best[i] /= largest
+        if s.duals.degree[i] > 0.0:
+            upper += s.duals.most[i] * max(0.0, 1.0 - s.duals.paid[i])
+    for c in range(s.program.status[SIZE]):
+        upper += s.program.pool_price[c] * s.program.pool_cost[c]
+    return upper
