@@ -238,7 +238,7 @@ def search_sets(s: Space, n_words: int, limit: int) -> bool:
             value = sum_set(s.duals.gain, p.sets[d], n_words)
             if value > p.status[WORST]:
                 keep_found(s, d, value, n_words)
-            p.status[WORK] += (p.counts[0, d] + 1) * n_words
+            p.status[WORK] += (p.counts[0, d] + 1) * (n_words + 4)
             filter_literals(s, d, n_words, p.status[WORST])
         elif p.counts[1, d] >= p.counts[0, d]:
             p.status[DEPTH] -= 1
