@@ -29,8 +29,20 @@ class Solve(Protocol):
         """The best tree at a λ, see :meth:`solver.base.Solver.solve`."""
 
 
+class Proves(Protocol):
+    """The part of a solver's capabilities that a series needs."""
+
+    @property
+    def proves(self) -> bool:
+        """Whether the solver proves bounds."""
+
+
 class Solves(Protocol):
     """The part of a solver that a series needs."""
+
+    @property
+    def capabilities(self) -> Proves:
+        """See :class:`solver.base.Capabilities`."""
 
     def solve(
         self,
@@ -86,6 +98,11 @@ class Series:
             if not saved:
                 raise
             raise StateError(str(error)) from None
+
+    @property
+    def proves(self) -> bool:
+        """Whether its solves prove bounds; those of a heuristic do not."""
+        return self.solver.capabilities.proves
 
     def carries(self, limits: Limits) -> bool:
         """Whether a solve learns from earlier ones.

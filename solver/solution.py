@@ -48,6 +48,11 @@ class Status(StrEnum):
         return self not in (Status.ERROR, Status.KILLED)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the run ended by itself, with a proof or as a heuristic."""
+        return self in (Status.OPTIMAL, Status.HEURISTIC)
+
+    @property
     def is_limit(self) -> bool:
         """Whether a larger limit could give a better answer."""
         return self in (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.NODE_LIMIT)

@@ -75,7 +75,7 @@ class PathSearch:
         self.closed: set[Fraction] = set()
         self.unreachable: set[Fraction] = set()
         self.solutions: list[Solution] = []
-        self.proves = True
+        self.proves = not isinstance(solve, Series) or solve.proves
         self.log = PathLog()
         # The λ within which a state was taken; it is solved to its end first.
         self.begun: Fraction | None = None
@@ -104,7 +104,7 @@ class PathSearch:
                     raise
                 self.take(lam, None)
         path = self.path()
-        if path.status not in (Status.OPTIMAL, Status.HEURISTIC) and not self._was_stopped():
+        if not path.status.is_whole and not self._was_stopped():
             self._tell(self.lam_min, at_last=True)
         return path
 
@@ -201,6 +201,9 @@ class PathSearch:
             raise StateError("the state of a path is damaged, or that of another search") from None
         if [entry.lam for entry in entries[:1]] not in ([], [self.lam_min]):
             raise StateError("the state is that of a path from another λ")
+        whole = (one.solution is None or one.solution.status.is_whole for one in entries)
+        if not (self.proves or all(whole)):  # the rest of such a solve would change the path
+            raise StateError("a limit or a stop has cut a solve of this heuristic's path")
         own = {name: array for name, array in state.items() if name.startswith(_SERIES)}
         self.solve.restore({name.removeprefix(_SERIES): array for name, array in own.items()})
         for lam, solution in entries:
@@ -332,7 +335,8 @@ class PathSearch:
     def path(self) -> Path:
         """The path so far, after at least one solve."""
         corners, open_ = [start for _, start in self.kept], self._open()
-        proven = [self.proves and start not in open_ for start in corners]
+        has_proof = any(bound is not None for bound in self.points.values())
+        proven = [has_proof and start not in open_ for start in corners]
         # At infinity the last step, the tree without a split, is proven.
         ends: list[Fraction | None] = [*corners[1:], None]
         ends_proven = [*proven[1:], True]
@@ -349,7 +353,11 @@ class PathSearch:
             leaf_errors=self.problem.leaf_errors,
             unavoidable_errors=self.problem.unavoidable_errors,
             steps=steps,
-            points=tuple(Point(lam, self.points[lam]) for lam in sorted(self.points)),
+            points=tuple(
+                Point(lam, bound)
+                for lam, bound in sorted(self.points.items())
+                if bound is not None or not has_proof
+            ),
             status=self._status(all(step.proven for step in steps)),
             seconds=sum(solution.seconds for solution in solutions),
             solves=len(solutions),
@@ -367,13 +375,13 @@ class PathSearch:
     def _status(self, proven: bool) -> Status:
         if proven:
             return Status.OPTIMAL
-        if not self.proves:
+        cut = [status for status in self.ended.values() if not status.is_whole]
+        if not self.proves and not cut and self._next() is None:
             return Status.HEURISTIC
         if self._stopped():
             return Status.STOPPED
-        limits = [status for status in self.ended.values() if status is not Status.OPTIMAL]
-        if limits:
-            return limits[-1]
+        if cut:
+            return cut[-1]
         return Status.STOPPED if self.limits.seconds is None else Status.TIME_LIMIT
 
 

@@ -142,6 +142,10 @@ class ResumedSeries(Series):
         self.first.setdefault(lam, solution)
         return solution
 
+    @property
+    def proves(self) -> bool:
+        return not isinstance(self.solve, Series) or self.solve.proves
+
     def carries(self, limits: Limits) -> bool:
         return isinstance(self.solve, Series) and self.solve.carries(limits)
 

@@ -249,11 +249,10 @@ def _search_tree(
 def _solve(
     solver: Solver, problem: Problem, lam: Fraction, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Solution:
-    tree, monitor, state = (
-        result_rows.initial_tree(cell.checkpoint),
-        keeper.monitor(),
-        keeper.received(),
-    )
+    monitor, state = keeper.monitor(), keeper.received()
+    tree = result_rows.initial_tree(cell.checkpoint)
+    if not solver.capabilities.proves:
+        tree = None  # a heuristic that begins with another tree may end with another one
     if cell.incumbent is not None:
         tree = Tree.from_json(cell.incumbent)
     with keeper.on_time(limits.seconds), keeper.peers(problem) as peers:
@@ -318,7 +317,7 @@ def _solve_path(
             series = ResumedSeries(problem, solver.series(problem), known, *named)
             keeper.follow_path(series.dump)
             path = find_path(problem, lam, series, limits, monitor)
-    if known and path.status is not Status.OPTIMAL and series.carries(limits):
+    if known and not path.status.is_whole and series.carries(limits):
         path = with_known(problem, path, [*series.solves.values()])
     return path, series.first.get(lam)
 

@@ -58,7 +58,7 @@ class FinalTree:
     @property
     def is_done(self) -> bool:
         """Whether the search ended by itself, not at a limit."""
-        return self.status in (Status.OPTIMAL.value, Status.HEURISTIC.value)
+        return Status(self.status).is_whole
 
     @property
     def proof(self) -> str:

@@ -16,6 +16,7 @@ from solver.baselines.cart import Cart
 from solver.baselines.tao.alternation import Alternation, Cut, Pricing
 from solver.baselines.tao.losses import Losses, Misclassified, SquaredErrors
 from solver.engine.tree_constraints import keeps_limits
+from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import CostScale, objective
@@ -44,7 +45,7 @@ class Tao(Solver):
     """
 
     name: ClassVar[str] = "tao"
-    version: ClassVar[str] = f"1, {Cart.version}"
+    version: ClassVar[str] = f"2, {Cart.version}"
     summary: ClassVar[str] = "CART's tree, improved node by node (TAO); no proof"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "continuous"}),
@@ -69,9 +70,16 @@ class Tao(Solver):
     ) -> Solution:
         began = time.perf_counter()
 
+        status = Status.HEURISTIC
+
         def is_over() -> bool:
-            late = limits.seconds is not None and time.perf_counter() - began > limits.seconds
-            return late or monitor.stop()
+            nonlocal status
+            if status is Status.HEURISTIC:
+                if limits.seconds is not None and time.perf_counter() - began > limits.seconds:
+                    status = Status.TIME_LIMIT
+                elif monitor.stop():
+                    status = Status.STOPPED
+            return status is not Status.HEURISTIC
 
         shapes = [self._cart.grow(problem, Fraction(0), limits)]
         if initial_tree is not None and keeps_limits(initial_tree, limits):
@@ -95,13 +103,13 @@ class Tao(Solver):
                 is_better = cost(grown) < cost(trees[-1])
                 if is_better:
                     trees[-1] = grown
-                is_better &= not is_over()
+                is_better = is_better and not is_over()
         found = min(trees, key=cost)
         reached = objective(found.errors, found.splits, problem.total_weight, lam)
         seconds = time.perf_counter() - began
         return Solution(
             tree=found,
-            status=Status.HEURISTIC,
+            status=status,
             lam=lam,
             objective=reached,
             lower_bound=None,
@@ -114,6 +122,15 @@ class Tao(Solver):
             trace=(TracePoint(seconds, float(reached), None),),
             tolerance=problem.tolerance,
         )
+
+    def series(self, problem: Problem) -> Solve:
+        """Each solve improves the tree of an earlier one, too."""
+        return _TaoSeries(self, problem)
+
+
+class _TaoSeries(Series):
+    def carries(self, limits: Limits) -> bool:
+        return True
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 
 from solver import Limits, Problem, regularization_path, solve
 from solver.monitor import Monitor
+from solver.solution import Status
 from solver.trees.cost_complexity_pruning import prunings
 from solver.verify.scorer import score
 from tests.helpers.strategies import random_table
@@ -138,3 +139,28 @@ def test_rounding_never_goes_on_without_end() -> None:
     assert tao.objective <= cart.objective
     path = regularization_path(problem, "0.1", "tao", monitor=Monitor(stop=stop))
     assert all(before.splits > after.splits for before, after in pairwise(path.trees))
+
+
+def test_what_a_limit_or_a_stop_has_cut_says_so() -> None:
+    """Else a sweep would take it for what the whole run gives."""
+    problem = numbers(1, is_regression=False)
+    whole = solve(problem, "0.002", "tao")
+    assert whole.status is Status.HEURISTIC
+    assert solve(problem, "0.002", "tao", Limits(seconds=0)).status is Status.TIME_LIMIT
+    stopped = solve(problem, "0.002", "tao", monitor=Monitor(stop=lambda: True))
+    assert stopped.status is Status.STOPPED
+    assert stopped.objective > whole.objective
+    assert stopped.lower_bound is None
+
+
+def test_a_path_of_which_a_part_was_cut_says_so() -> None:
+    problem = numbers(1, is_regression=False)
+    assert regularization_path(problem, "0.002", "tao").status is Status.HEURISTIC
+    late = regularization_path(problem, "0.002", "tao", Limits(seconds=0))
+    assert late.status is Status.TIME_LIMIT
+    assert not any(step.proven for step in late.steps)
+    stop = Monitor(stop=lambda: True)
+    assert regularization_path(problem, "0.002", "tao", monitor=stop).status is Status.STOPPED
+    # A stop after the last λ has cut nothing.
+    alone = Problem.from_codes([[0], [1]], [0, 0])
+    assert regularization_path(alone, "0.1", "cart", monitor=stop).status is Status.HEURISTIC
