@@ -93,7 +93,7 @@ def params_of(
         depth=constraints.depth,
         min_leaf=-(-constraints.min_leaf // unit),
         max_arity=constraints.max_arity,
-        slack=min(int(Fraction(str(settings["slack"])) * cost_scale.split), INFINITE // 2),
+        slack=_slack(Fraction(str(settings["slack"])), cost_scale),
         row_memo=settings["memo"] == "rows",
         child_order=_CHILD_ORDERS.index(settings["child_order"]),
         pairs=pairs,
@@ -117,6 +117,16 @@ def params_of(
         else 0,
         recent_from=_RECENT_FROM,
     )
+
+
+def _slack(lams: Fraction, cost_scale: CostScale) -> int:
+    """The slack as a cost.
+
+    It is a split or an error at least, whichever is cheaper: where bounds follow from each other
+    (``subset_bounds``), two branches in turns would else raise each other's by 1, a billion times.
+    """
+    least = min(cost_scale.error, cost_scale.split)
+    return min(max(int(lams * cost_scale.split), least), INFINITE // 2)
 
 
 def _pairs_pay(problem: Problem, constraints: TreeConstraints) -> bool:

@@ -237,3 +237,16 @@ def test_watching_does_not_change_the_search(
         alone.nodes,
         alone.tree,
     )
+
+
+def test_branches_do_not_raise_each_other_by_one_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Found at random: without slack two branches took turns, a cost of 1 each."""
+    limited(monkeypatch, 1)
+    codes = [[0, 0, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 1, 0]]
+    problem = Problem.from_codes(codes, [0, 0, 0, 1, 1, 1], weights=[1, 1, 997, 997, 1, 871667])
+    off = dict.fromkeys(("duplicates", "two_splits", "incumbent", "class_counts"), False)
+    found = solver.solve(problem, "1/436832", slack=0, limits=Limits(seconds=20), **WEAK, **off)
+    assert found.status is solver.Status.OPTIMAL
+    assert found.iterations < 1000
