@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -14,8 +15,10 @@ from solver.branches.kernels.state import NODES
 from solver.branches.params import OPTIONS
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN
+from solver.lambda_series import Solve
 from solver.objective.exact_objective import INFINITE, CostScale
 from tests import naive
+from tests.helpers.strategies import Table
 
 DEFAULTS: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
 
@@ -34,6 +37,19 @@ def finish(engine: ThresholdEngine) -> ThresholdEngine:
     while (outcome := engine.step(10**6, -1)) != PROVEN:
         assert outcome != FULL or engine.grow(None)
     return engine
+
+
+def check_solve(
+    solve: Solve, table: Table, lam: Fraction, limits: Limits, nodes: int | None
+) -> None:
+    """Solve at one λ of a series, under a limit of nodes or none: the answer is the oracle's."""
+    best = table.optimum(lam, limits)
+    found = solve(lam, dataclasses.replace(limits, nodes=nodes))
+    assert found.lower_bound is not None
+    assert found.lower_bound <= best.objective <= found.objective
+    if nodes is None:
+        assert found.lower_bound == found.objective == best.objective
+        assert found.splits == best.splits or lam == 0  # where splits are free
 
 
 def rows_of(engine: ThresholdEngine, node: int) -> list[int]:

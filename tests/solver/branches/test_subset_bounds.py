@@ -19,7 +19,7 @@ from solver.kernels.constants import FULL, PROVEN
 from solver.search_shards import Shard, merge
 from solver.verify.certificate import Claim
 from solver.verify.certificate_checker import check
-from tests.helpers.branches_memo import DEFAULTS, check_bounds, engine_of, finish
+from tests.helpers.branches_memo import DEFAULTS, check_bounds, check_solve, engine_of, finish
 from tests.helpers.random_examples import examples
 from tests.helpers.shard_party import solve_together
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
@@ -77,14 +77,7 @@ def test_a_path_is_the_oracle_s(table: Table, data: st.DataObject) -> None:
         limited(patch, data.draw(few_blocks))
         solve = get_solver("branches")(**data.draw(options)).series(problem)
         for lam in data.draw(st.lists(cost_scale(sum(table.weights)), min_size=2, max_size=5)):
-            nodes = data.draw(st.none() | st.integers(1, 20))
-            best = table.optimum(lam, limits)
-            found = solve(lam, dataclasses.replace(limits, nodes=nodes))
-            assert found.lower_bound is not None
-            assert found.lower_bound <= best.objective <= found.objective
-            if nodes is None:
-                assert found.lower_bound == found.objective == best.objective
-                assert found.splits == best.splits or lam == 0
+            check_solve(solve, table, lam, limits, data.draw(st.none() | st.integers(1, 20)))
 
 
 @settings(max_examples=examples(40), deadline=None)

@@ -20,7 +20,7 @@ from solver.kernels.constants import FULL, PROVEN
 from solver.search_shards import merge
 from solver.verify.certificate import Claim
 from solver.verify.certificate_checker import check
-from tests.helpers.branches_memo import DEFAULTS, check_bounds, engine_of, finish
+from tests.helpers.branches_memo import DEFAULTS, check_bounds, check_solve, engine_of, finish
 from tests.helpers.random_examples import examples
 from tests.helpers.shard_party import solve_together
 from tests.helpers.strategies import Table, random_table, structural_limits, tables
@@ -96,14 +96,7 @@ def test_a_path_is_the_oracle_s(table: Table, data: st.DataObject) -> None:
     limits = free(data.draw(structural_limits()))
     solve = get_solver("branches")(**data.draw(others)).series(table.problem())
     for lam in data.draw(st.lists(prices(table), min_size=2, max_size=5)):
-        nodes = data.draw(st.none() | st.integers(1, 20))
-        best = table.optimum(lam, limits)
-        found = solve(lam, dataclasses.replace(limits, nodes=nodes))
-        assert found.lower_bound is not None
-        assert found.lower_bound <= best.objective <= found.objective
-        if nodes is None:
-            assert found.lower_bound == found.objective == best.objective
-            assert found.splits == best.splits
+        check_solve(solve, table, lam, limits, data.draw(st.none() | st.integers(1, 20)))
 
 
 @settings(max_examples=examples(40), deadline=None)
