@@ -256,6 +256,7 @@ def test_a_problem_that_dask_lets_wait_for_ever_is_known(tmp_path: Path) -> None
 def test_a_batch_that_dask_lets_wait_for_a_failed_table_is_known(tmp_path: Path) -> None:
     """Its problem was there until it was submitted."""
     with open_cluster(Local(workers=3)) as client:
+        client.amm.stop()  # every 2 s it drops spare copies
         one, *others = client.scheduler_info(n_workers=-1)["workers"]
         first = {"workers": [one], "allow_other_workers": True}
         loaded = client.submit(_load_once, tmp_path / "mark", key="load", **first)
