@@ -22,6 +22,10 @@ _MOST_DUALS = 2**14
 _MOST_BLOCKS = 256
 _MOST_KEPT_WORDS = 2**20
 _RECENT_FROM = 2048
+# A search of so many iterations × values × rows may not end in time. Its lower bound then counts,
+# which is that of the root's best split: the root leaves a split for the next one sooner.
+_LONG_SEARCH = 2**32
+_ROOT_SHARE = 16
 _YES_NO = (True, False)
 _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in state.py
 
@@ -82,6 +86,7 @@ def params_of(
 
     ``settings`` are values of :data:`OPTIONS`; ``unit`` is the weight of a unit of the table.
     """
+    slack = Fraction(str(settings["slack"]))
     pairs = settings["pairs"] and _pairs_pay(problem, constraints)
     # A tree for fewer rows may have leaves that more rows leave too small (an empty one becomes
     # small), and a tree for other rows any: these bounds compare with such trees.
@@ -93,7 +98,9 @@ def params_of(
         depth=constraints.depth,
         min_leaf=-(-constraints.min_leaf // unit),
         max_arity=constraints.max_arity,
-        slack=_slack(Fraction(str(settings["slack"])), cost_scale),
+        slack=_slack(slack, cost_scale),
+        root_slack=_slack(slack / _ROOT_SHARE, cost_scale),
+        root_slack_from=_LONG_SEARCH // max(int(problem.arities.sum()) * len(problem.codes), 1),
         row_memo=settings["memo"] == "rows",
         child_order=_CHILD_ORDERS.index(settings["child_order"]),
         pairs=pairs,

@@ -326,8 +326,11 @@ def follow(s: Space, d: int) -> int:
             second = low
     s.stack.head[d, stack_frame.N_CANDIDATES] = n
     s.stack.head[d, stack_frame.CURRENT] = best
-    turn = second + s.params.slack
-    if turn > bound - s.params.slack // 2:
+    slack = s.params.slack
+    if d == 0 and s.memo.used[ITERATIONS] >= s.params.root_slack_from:
+        slack = s.params.root_slack
+    turn = second + slack
+    if turn > bound - slack // 2:
         turn = bound  # coming back for so little would open most branches twice
     s.stack.head[d, stack_frame.TURN] = max(least + 1, turn)
     return best

@@ -33,6 +33,8 @@ class Params(NamedTuple):
         Most children of a split.
     slack : int
         How much worse than the second best split the followed one may become.
+    root_slack, root_slack_from : int
+        The slack at the root, and from which iteration on.
     row_memo : bool
         Whether branches of equal rows are one node, or branches of equal literals.
     child_order : int
@@ -53,6 +55,8 @@ class Params(NamedTuple):
     min_leaf: int
     max_arity: int
     slack: int
+    root_slack: int
+    root_slack_from: int
     row_memo: bool
     child_order: int
     pairs: bool

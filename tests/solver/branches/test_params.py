@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import solver
+from solver.branches import params
 from solver.branches.params import OPTIONS
 from tests.helpers.random_examples import examples
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
@@ -44,6 +46,36 @@ def test_with_any_settings(table: Table, data: st.DataObject) -> None:
     chosen = data.draw(st.sets(st.sampled_from(sorted(OPTIONS))))
     slack = data.draw(st.sampled_from([0, 0.25, 1, 3.5, 1e9]))
     check(table, data, {**{name: OTHER[name] for name in chosen}, "slack": slack})
+
+
+@pytest.fixture
+def long_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every search has the root's own slack, as the long ones have."""
+    monkeypatch.setattr(params, "_LONG_SEARCH", 0)
+
+
+@pytest.mark.usefixtures("long_from_the_start")
+@settings(
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(table=tables(), data=st.data())
+def test_a_root_with_a_slack_of_its_own(table: Table, data: st.DataObject) -> None:
+    check(table, data, {"slack": data.draw(st.sampled_from([0, 4, 100]))})
+
+
+def test_less_slack_at_the_root_raises_the_bound_of_a_search_cut_short(
+    request: pytest.FixtureRequest,
+) -> None:
+    rng = np.random.default_rng(7)
+    problem = solver.Problem.from_codes(rng.integers(0, 2, (120, 24)), rng.integers(0, 2, 120))
+    limits = solver.Limits(nodes=1_000)
+    before = solver.solve(problem, "0.01", limits=limits, row_duals=False)
+    request.getfixturevalue("long_from_the_start")
+    after = solver.solve(problem, "0.01", limits=limits, row_duals=False)
+    assert before.status == after.status == "node_limit"
+    assert before.lower_bound < after.lower_bound <= after.objective
 
 
 @settings(max_examples=examples(100), deadline=None)
