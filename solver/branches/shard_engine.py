@@ -12,8 +12,9 @@ import numpy as np
 from solver.branches.base_engine import shape_from
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
+from solver.branches.kernels.lp_dual_bounds import take_duals, tell_duals
 from solver.branches.kernels.shard_bound_exchange import NO_ROWS, absorb, gather
-from solver.branches.kernels.state import FRAMES, NODES, SMALL
+from solver.branches.kernels.state import DUE, FRAMES, NODES, SEARCH, SMALL
 from solver.branches.kernels.tie_order import begin_with, open_child
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
@@ -24,6 +25,8 @@ from solver.search_shards import Shard
 from solver.trees.tree import Shape
 
 _RECORDS = 2**16
+_NO_DUALS, _IMPROVING, _FINAL = range(3)
+_NOTHING = 16  # bytes that tell only how far the duals are
 
 
 class _Child(NamedTuple):
@@ -71,6 +74,9 @@ class ShardEngine(ThresholdEngine):
         self._first: Shape | None = None
         super().__init__(problem, cost_scale, constraints, settings)
         self._told = np.zeros(len(self.memo.node_hash), np.int64)
+        self._told_duals = np.zeros(len(self.table.labels), np.int64)
+        if self._improves_duals:
+            self.program.status[DUE] //= self._head_start
 
     def _compile(self) -> float:
         space, few = self.space, np.zeros(1, np.int64)
@@ -78,6 +84,8 @@ class ShardEngine(ThresholdEngine):
             super()._compile()
             + ensure_compiled(gather, space, few, few)
             + ensure_compiled(absorb, space, few, few, 0)
+            + ensure_compiled(tell_duals, space, few)
+            + ensure_compiled(take_duals, space, few)
             + ensure_compiled(begin_with, space, 0, 0, 0, 0)
             + ensure_compiled(open_child, space, 0, 0, 0, 0)
         )
@@ -92,6 +100,29 @@ class ShardEngine(ThresholdEngine):
         bounds are rows over budgets, and equally good trees share them out differently.
         """
         return self.params.budgets == 1 and self.cost_scale.lam > 0
+
+    @property
+    def _improves_duals(self) -> bool:
+        """Whether it improves the duals for all shards, which are divided.
+
+        The duals hold for the whole table, so one shard is enough. It begins when the shards
+        together have done half as many iterations as an undivided search does before, and it may
+        take nearly all of its time: the others search meanwhile, and help it later.
+        """
+        return self.shard.index == 0 and self.shard.number > 1 and self._is_divided
+
+    @property
+    def _head_start(self) -> int:
+        return 2 * self.shard.number
+
+    def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
+        """As in :class:`ThresholdEngine`; the first shard improves the duals for all of them."""
+        before = int(self.program.status[SEARCH])
+        outcome = super().advance(iterations, target_cost, known_cost)
+        if self._improves_duals:
+            done = int(self.program.status[SEARCH]) - before
+            self.program.status[SEARCH] += (self._head_start - 1) * done
+        return outcome
 
     def step(self, iterations: int, target_cost: int) -> int:
         if self._own is not None:
@@ -156,7 +187,10 @@ class ShardEngine(ThresholdEngine):
         """As :class:`solver.engine.driver.Engine`: lower bounds of branches."""
         if not self._is_divided:
             return
-        records, at = np.frombuffer(bytearray(zlib.decompress(proven)), np.int64), 0
+        numbers = np.frombuffer(bytearray(zlib.decompress(proven)), np.int64)
+        (progress, size), numbers = numbers[:2].tolist(), numbers[2:]
+        self._hear_of_duals(progress, numbers[:size])
+        records, at = numbers[size:], 0
         before = int(self.memo.used[NODES])
         while True:
             at = absorb(self.space, self._told, records, at)
@@ -170,10 +204,38 @@ class ShardEngine(ThresholdEngine):
         """As :class:`solver.engine.driver.Engine`: all bounds that were raised."""
         if not self._is_divided:
             return b""
-        parts = []
+        parts = [self._new_duals()]
         while size := gather(self.space, self._told, self._records):
             parts.append(self._records[:size].tobytes())
-        return zlib.compress(b"".join(parts), 1) if parts else b""
+        told = b"".join(parts)
+        return zlib.compress(told, 1) if len(told) > _NOTHING else b""
+
+    def _new_duals(self) -> bytes:
+        """How far the duals are, how many are new, and these."""
+        duals, progress = np.zeros_like(self._told_duals), _NO_DUALS
+        if not self.params.row_duals or self._own is None:
+            return np.array([_NO_DUALS, 0], np.int64).tobytes()
+        if self.program.status[DUE] >= INFINITE:
+            progress = _FINAL
+        elif self._improves_duals:
+            progress = _IMPROVING
+        if tell_duals(self.space, duals) <= int(self._told_duals.sum()):
+            return np.array([progress, 0], np.int64).tobytes()
+        self._told_duals = duals
+        return np.array([progress, len(duals), *duals], np.int64).tobytes()
+
+    def _hear_of_duals(self, progress: int, duals: Ints) -> None:
+        """Take duals if they are better, and leave the linear program to the shard that is at it.
+
+        If nothing is heard of it for as many iterations as were done, this one goes on with it.
+        """
+        if not self.params.row_duals or self._own is None:
+            return
+        if len(duals) > 0 and take_duals(self.space, duals):
+            self._told_duals[:] = duals
+        if progress != _NO_DUALS:
+            later = INFINITE if progress == _FINAL else 2 * self.iterations
+            self.program.status[DUE] = max(later, int(self.program.status[DUE]))
 
     # When its own part is proven
 

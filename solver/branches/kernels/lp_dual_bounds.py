@@ -39,7 +39,7 @@ from solver.branches.kernels.state import (
     WORST,
     Space,
 )
-from solver.kernels.constants import ZERO
+from solver.kernels.constants import ZERO, Ints
 from solver.kernels.jit import helper, kernel
 from solver.kernels.simd import sum_marked
 from solver.objective.exact_objective import INFINITE
@@ -346,3 +346,36 @@ def spread_duals(s: Space) -> None:
     for b in range(s.params.budgets):
         low = sum_root(s) - s.params.split
         s.memo.node_lower[0, b] = max(s.memo.node_lower[0, b], low)
+
+
+@kernel
+def tell_duals(s: Space, told: Ints) -> int:
+    """Write the root's duals to ``told``, in the order of the table's rows; their sum."""
+    total = 0
+    for i in range(64 * s.stack.head[0, stack_frame.N_WORDS]):
+        if s.stack.rows[i] >= 0:
+            told[s.stack.rows[i]] = np.int64(s.stack.duals[i])
+            total += told[s.stack.rows[i]]
+    return total
+
+
+@kernel
+def take_duals(s: Space, told: Ints) -> bool:
+    """Let the root have the duals of another shard, and bound the frames by them; False if its own
+    are as good.
+
+    They are the duals of the same table, whose splits cost as much, so they are valid here. The
+    program begins with them, too, should it be continued.
+    """
+    total = 0
+    for row in range(len(s.table.labels)):
+        total += told[row]
+    if total <= sum_root(s):
+        return False
+    start_program(s)
+    for i in range(64 * s.stack.head[0, stack_frame.N_WORDS]):
+        if s.stack.rows[i] >= 0:
+            s.stack.duals[i] = np.uint64(told[s.stack.rows[i]])
+            s.program.centre[i] = float(told[s.stack.rows[i]]) / float(s.params.split)
+    spread_duals(s)
+    return True

@@ -1,15 +1,22 @@
 """Shards of one search exchange lower bounds of branches.
 
-A record is a row of numbers: how many literals, the bound, the literals. Whoever reads it finds the
-branch's rows itself, so a record needs no trust in hashes.
+A record is a row of numbers: how many literals, the bound, the number of rows, the hash, the
+literals. Two branches of equal hashes are one only if their rows are the same, as in the memo; to
+find the rows of all records would take as long as a search of a fifth of its branches.
 """
 
 from __future__ import annotations
 
-from solver.branches.kernels.memo import add, branch_hash, find, spell
+import numpy as np
+
+from solver.branches.kernels.memo import add, find, same_hash, spell
 from solver.branches.kernels.state import LITERALS, NODES, Space
-from solver.kernels.constants import ZERO, Ints
+from solver.kernels.constants import Ints
 from solver.kernels.jit import helper, kernel
+from solver.objective.exact_objective import INFINITE
+
+HEAD = 4
+"""Numbers of a record before its literals."""
 
 NO_ROWS = -1
 """In ``Memo.node_rows`` of a node that is no branch, and is found by nobody."""
@@ -26,12 +33,13 @@ def gather(s: Space, told: Ints, records: Ints) -> int:
         low, count = s.memo.node_lower[node, 0], s.memo.node_literals[node, 1]
         if low <= told[node] or s.memo.node_rows[node] == NO_ROWS:
             continue
-        if at + 2 + count > len(records):
+        if at + HEAD + count > len(records):
             break
         records[at], records[at + 1] = count, low
+        records[at + 2], records[at + 3] = s.memo.node_rows[node], np.int64(s.memo.node_hash[node])
         for i in range(count):
-            records[at + 2 + i] = s.memo.literals[s.memo.node_literals[node, 0] + i]
-        at += 2 + count
+            records[at + HEAD + i] = s.memo.literals[s.memo.node_literals[node, 0] + i]
+        at += HEAD + count
         told[node] = low
     return at
 
@@ -52,6 +60,19 @@ def collect_literals(s: Space, count: int) -> int:
     return n
 
 
+@helper
+def bound_of_hash(s: Space, n_rows: int, depth: int, value: np.uint64) -> int:
+    """The least bound of the nodes that may be the branch of this hash; −1: there is none."""
+    last, least = len(s.memo.slots) - 1, INFINITE
+    slot = np.int64(value & np.uint64(last))
+    while s.memo.slots[slot] >= 0:
+        node = s.memo.slots[slot]
+        if same_hash(s, n_rows, depth, value, node):
+            least = min(least, s.memo.node_lower[node, 0])
+        slot = (slot + 1) & last
+    return -1 if least == INFINITE else int(least)
+
+
 @kernel
 def absorb(s: Space, told: Ints, records: Ints, start: int) -> int:
     """Raise the bounds of the branches of records from ``start`` on; where it ended.
@@ -65,15 +86,18 @@ def absorb(s: Space, told: Ints, records: Ints, start: int) -> int:
         if full or s.memo.used[NODES] + 1 > min(len(s.memo.node_hash), len(told)):
             break
         for i in range(count):
-            s.scratch.literals[i] = records[at + 2 + i]
-        n, row_key = collect_literals(s, count), ZERO
-        for i in range(n):
-            row_key += s.table.keys[s.scratch.rows[i]]
-        key = branch_hash(s, row_key, count)
-        node = find(s, n, count, key)
+            s.scratch.literals[i] = records[at + HEAD + i]
+        n, key = records[at + 2], np.uint64(records[at + 3])
+        at += HEAD + count
+        known = bound_of_hash(s, n, count, key)
+        if known >= low:
+            continue
+        node = -1
+        if known >= 0:
+            collect_literals(s, count)
+            node = find(s, n, count, key)
         if node < 0:
             node = add(s, n, count, key)
         s.memo.node_lower[node, 0] = max(s.memo.node_lower[node, 0], low)
         told[node] = max(told[node], s.memo.node_lower[node, 0])
-        at += 2 + count
     return at

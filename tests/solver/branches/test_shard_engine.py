@@ -12,11 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.branches.kernels.lp_dual_bounds import tell_duals
+from solver.branches.kernels.state import DUE, WORK
+from solver.branches.shard_engine import ShardEngine
 from solver.branches.solver import Branches
 from solver.engine import driver
+from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import UnsupportedError
+from solver.kernels.constants import FULL
 from solver.limits import Limits
 from solver.monitor import Monitor, News, Peers
+from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status
@@ -178,6 +184,65 @@ def test_parts_that_hear_of_each_other_share_the_work(hard: Problem) -> None:
     # One after the other: the first one has helped, and the other one only looks for ties.
     assert parts[1].iterations < 0.2 * whole.iterations
     assert merge(parts).iterations < 1.4 * whole.iterations < merge(apart).iterations
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    problem=problems(),
+    lam=lams,
+    limits=limit_sets,
+    number=st.integers(2, 8),
+    together=st.booleans(),
+)
+def test_duals_that_are_told_change_no_answer(
+    problem: Problem, lam: Fraction, limits: Limits, number: int, together: bool
+) -> None:
+    """The first part improves them from the first iteration on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ShardEngine, "_head_start", 2**14)
+        check = check_together if together else check_alone
+        check(problem, lam, limits, number, False, {})
+
+
+def engine_of(problem: Problem, lam: Fraction, shard: Shard) -> ShardEngine:
+    """A shard that has opened the root."""
+    scale = CostScale.build(lam, problem.total_weight, problem.leaf_errors, len(problem.codes) - 1)
+    constraints = TreeConstraints.of(problem, lam, Limits())
+    engine = ShardEngine(problem, scale, constraints, Branches().settings, shard, None)
+    while engine.iterations == 0 and engine.step(1, -1) == FULL:
+        engine.grow(None)
+    return engine
+
+
+def duals_of(engine: ShardEngine) -> list[int]:
+    """The row duals of the root, in the order of the table."""
+    duals = np.zeros(len(engine.table.labels), np.int64)
+    tell_duals(engine.space, duals)
+    return list(duals.tolist())
+
+
+def test_parts_share_one_linear_program(hard: Problem) -> None:
+    lam = Fraction(1, 120)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ShardEngine, "_head_start", 2**14)
+        first, second = (engine_of(hard, lam, Shard(i, 2)) for i in range(2))
+        assert first.program.status[DUE] < second.program.status[DUE]
+        while first.program.status[WORK] == 0 or sum(duals_of(first)) == 0:
+            assert first.step(64, -1) != FULL or first.grow(None)
+    due = int(second.program.status[DUE])
+    assert sum(duals_of(second)) == 0
+    second.learn(first.learned())
+    assert duals_of(second) == duals_of(first)
+    assert second.program.status[DUE] == INFINITE or second.program.status[DUE] >= due
+    assert second.learned() == b""  # they are not told back
+
+
+def test_a_part_that_hears_nothing_improves_duals_itself(hard: Problem) -> None:
+    engine = engine_of(hard, Fraction(1, 120), Shard(1, 2))
+    engine.program.status[DUE] = 16
+    while engine.iterations < 512:
+        assert engine.step(64, -1) != FULL or engine.grow(None)
+    assert engine.program.status[WORK] > 0
 
 
 def test_a_part_ends_at_a_limit_with_its_own_proof(hard: Problem) -> None:
