@@ -2,6 +2,7 @@
 
 Usage: python benchmarks/branches_in_shards.py DATA [--sets NAME ...] [--shards 2 8] [--slice 64]
        python benchmarks/branches_in_shards.py DATA --clock [--sets NAME ...] [--rounds 2]
+       python benchmarks/branches_in_shards.py DATA --schedule 64 1024 [--sets NAME ...]
 
 DATA is a folder with ``encoded/`` and ``binary/``, see ``benchmarks/branches.py``. All shards run
 here, in turns of ``--slice`` iterations, and hear of each other after each turn. On workers they
@@ -14,6 +15,14 @@ what the shards have told.
 ``--clock`` runs sweeps of one task instead, undivided on one worker and in two shards on two
 workers, in turns. "task s" is from the start of the first shard to the end of the last one.
 
+``--schedule`` asks how far so many workers could get at all. It records the processor's seconds of
+each subproblem of the undivided search: of all that it does below a split at the root (level 1),
+below a child of the root and a split of this child (level 2), and so on. The linear program of
+``row_duals`` is a subproblem of its own at all levels, and so is what the search does above the
+level. A list schedule gives these subproblems, the longest first, to whoever is free. "gain" is the
+time of all over that of the schedule: more than workers can reach, as nobody waits for what others
+find, or does anything that the undivided search need not do.
+
 All numbers of shards must give the objective of the undivided search, and one tree, or the exit
 code is 1.
 """
@@ -21,9 +30,12 @@ code is 1.
 from __future__ import annotations
 
 import argparse
+import heapq
 import statistics
 import sys
 import tempfile
+import time
+from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -37,11 +49,14 @@ import solver
 from benchmarks.shards import run
 from benchmarks.sweep_overhead import show
 from solver import Limits, Problem
+from solver.branches.engine import ThresholdEngine
+from solver.branches.kernels import stack_frame
+from solver.branches.kernels.state import FRAMES, WORK
 from solver.branches.shard_engine import ShardEngine
 from solver.branches.solver import Branches
 from solver.engine.driver import cost_scale_of
 from solver.engine.tree_constraints import TreeConstraints
-from solver.kernels.constants import FULL, PROVEN
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.search_shards import Shard
 
 SETS = {
@@ -60,6 +75,9 @@ solvers: [{{solver: branches, shards: {shards}}}]
 limits: {{seconds: 3600}}
 """
 CLOCK = ("set", "λ", "round", "task s, one", "task s, two", "one / two", "whole run", "nodes")
+LEVELS = (1, 2, 3)
+PROGRAM = ("linear program",)
+SCHEDULED = ("set", "λ", "level", "subproblems", "all, s", "longest, s", "of it the program, s")
 COLUMNS = ("set", "λ", "undivided", "shards", "work", "ties", "gain", "told, kB")
 
 
@@ -122,13 +140,78 @@ def divide(problem: Problem, lam: Fraction, number: int, turn: int) -> Divided:
     return Divided([engine.iterations for engine in engines], ties, told, answer)
 
 
+def record(problem: Problem, lam: Fraction) -> tuple[list[dict[tuple[object, ...], float]], int]:
+    """Seconds of the subproblems of the undivided search, by level; and the best cost."""
+    cost_scale = cost_scale_of(problem, lam, max(len(problem.codes) - 1, 0))
+    constraints = TreeConstraints.of(problem, lam, Limits())
+    engine = ThresholdEngine(problem, cost_scale, constraints, Branches().settings)  # type: ignore[arg-type]
+    engine.compile_late()
+    seconds = [defaultdict[tuple[object, ...], float](float) for _ in LEVELS]
+    outcome = RUNNING
+    while outcome != PROVEN:
+        worked, began = int(engine.program.status[WORK]), time.process_time()
+        outcome = engine.step(1, -1)
+        if outcome == FULL:
+            engine.grow(None)
+        took = time.process_time() - began
+        is_program = engine.program.status[WORK] > worked
+        for known, level in zip(seconds, LEVELS, strict=True):
+            known[PROGRAM if is_program else path(engine, level)] += took
+    return [dict(known) for known in seconds], engine.upper_bound
+
+
+def path(engine: ThresholdEngine, level: int) -> tuple[int, ...]:
+    """The splits and children that the search is below, as many as there are at the level."""
+    head, above = engine.stack.head, int(engine.memo.used[FRAMES]) - 1
+    children = head[: min(level, above), stack_frame.CHILD].tolist()
+    # A child tells its split; of the last split both children are one subproblem.
+    last = [int(head[level - 1, stack_frame.CURRENT])] if above >= level else []
+    return *children[: level - 1], *last
+
+
+def list_schedule(seconds: Sequence[float], workers: int) -> float:
+    """When the last worker ends, if each takes the longest subproblem that is left."""
+    free = [0.0] * workers
+    for took in sorted(seconds, reverse=True):
+        heapq.heapreplace(free, free[0] + took)
+    return max(free)
+
+
+def by_schedule(data: Path, sets: Sequence[str], workers: Sequence[int]) -> bool:
+    """Show what list schedules give; whether the recorded searches found the optimum."""
+    lines, is_right = list[list[str]](), True
+    for name in sets:
+        problem, lam = read(data, name)
+        levels, cost = record(problem, Fraction(lam))
+        tree = solver.solve(problem, lam)
+        scale = cost_scale_of(problem, Fraction(lam), max(len(problem.codes) - 1, 0))
+        is_right &= scale.cost(tree.errors, tree.splits) == cost
+        for level, found in zip(LEVELS, levels, strict=True):
+            seconds, program = [*found.values()], found.get(PROGRAM, 0.0)
+            ends = [list_schedule(seconds, number) for number in workers]
+            figures = sum(seconds), max(seconds), program
+            shown = [f"{value:.2f}" for value in figures]
+            shown += [f"{end:.2f} ({sum(seconds) / end:.1f})" for end in ends]
+            lines.append([name, lam, str(level), str(len(seconds)), *shown])
+    columns = *SCHEDULED, *(f"{number} workers, s (gain)" for number in workers)
+    show("List schedules", columns, lines)
+    return is_right
+
+
+def read(data: Path, name: str) -> tuple[Problem, str]:
+    """A problem and its λ."""
+    place, lam = SETS[name]
+    table = pd.read_parquet(data / f"{place}.parquet")
+    return Problem.from_codes(table.drop(columns="target"), table["target"]), lam
+
+
 def by_clock(data: Path, sets: Sequence[str], rounds: int) -> tuple[list[list[str]], bool]:
     """Lines of the sweeps, and whether both of each pair have the same objective and bound."""
     lines, is_right, faster = list[list[str]](), True, list[float]()
     with tempfile.TemporaryDirectory(prefix="treesweep-shards-") as name:
         for which in sets:
-            path, lam = SETS[which]
-            terms = {"name": which, "path": (data / f"{path}.parquet").resolve(), "lam": lam}
+            place, lam = SETS[which]
+            terms = {"name": which, "path": (data / f"{place}.parquet").resolve(), "lam": lam}
             for number in range(rounds):
                 order = (1, 2) if number % 2 == 0 else (2, 1)
                 texts = {shards: SPEC.format(**terms, shards=shards) for shards in order}
@@ -157,6 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS])
     parser.add_argument("--shards", type=int, nargs="+", default=[2, 8])
     parser.add_argument("--slice", type=int, default=64, help="iterations of a turn (default 64)")
+    parser.add_argument("--schedule", type=int, nargs="+", help="workers of list schedules")
     parser.add_argument("--clock", action="store_true", help="sweeps on one and on two workers")
     parser.add_argument("--rounds", type=int, default=2, help="pairs of sweeps (default 2)")
     asked = parser.parse_args(arguments)
@@ -164,11 +248,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines, is_right = by_clock(asked.data, asked.sets, asked.rounds)
         show("One worker against two", CLOCK, lines)
         return 0 if is_right else 1
+    if asked.schedule:
+        return 0 if by_schedule(asked.data, asked.sets, asked.schedule) else 1
     lines, is_right = list[list[str]](), True
     for name in asked.sets:
-        path, lam = SETS[name]
-        table = pd.read_parquet(asked.data / f"{path}.parquet")
-        problem = Problem.from_codes(table.drop(columns="target"), table["target"])
+        problem, lam = read(asked.data, name)
         whole = solver.solve(problem, lam)
         trees = set()
         for number in asked.shards:
