@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from solver.base import NO_OPTIONS, Capabilities
 from solver.encodings import Encoder
 from solver.errors import InputError, PeerError
+from solver.external.base import version_of
 from solver.external.job_messages import Job, Splits
 from solver.external.mip import MixedIntegerSolver, Program
 from solver.external.oct_programs import BinaryProgram, HyperplaneProgram, RankProgram
@@ -19,7 +20,7 @@ from solver.options import Option
 from solver.problem.problem import Problem
 from solver.proper.integer_points import Points, check_points
 from solver.proper.separating_tests import Partition, shape_of_partition
-from solver.trees.tree import Shape
+from solver.trees.tree import Shape, Tree
 
 LEAST_MARGIN = 1e-4
 """HiGHS takes a number as 0 or a constraint as kept if they are off by 10⁻⁶."""
@@ -39,6 +40,7 @@ class Oct(MixedIntegerSolver):
     """
 
     name: ClassVar[str] = "oct"
+    version: ClassVar[str] = f"2, scipy {version_of('scipy')}"
     summary: ClassVar[str] = (
         "OCT and OCT-H, mixed-integer programs (HiGHS); its claims are unproven"
     )
@@ -96,10 +98,14 @@ class Oct(MixedIntegerSolver):
         return np.column_stack([_scaled(column) for column in columns])
 
     def shape(self, problem: Problem, tree: Splits) -> Shape:
-        """See the base class; rows are divided by HiGHS's hyperplanes, then by exact ones."""
+        """See the base class; rows are divided by HiGHS's hyperplanes, then by exact ones.
+
+        The program asks only leaves with rows for the smallest weight of a leaf. So at λ = 0 its
+        tree may have a split with an empty side, which is left out.
+        """
         numbers = self.numbers(problem)
         if numbers is None:
-            return super().shape(problem, tree)
+            return _without_empty_leaves(problem.grow(super().shape(problem, tree)), 0)
         partition = self._partition(tree, numbers, np.ones(len(numbers), bool))
         return shape_of_partition(problem, partition, "hyperplane")
 
@@ -121,6 +127,17 @@ class Oct(MixedIntegerSolver):
             return filled[0]
         mask = int.from_bytes(np.packbits(above, bitorder="little").tobytes(), "little")
         return mask, (filled[0], filled[1])
+
+
+def _without_empty_leaves(tree: Tree, position: int) -> Shape:
+    """The splits below a node that divide its rows; at most as deep as HiGHS's tree."""
+    node = tree.nodes[position]
+    filled = [child for child in node.children if any(tree.nodes[child].counts)]
+    if node.feature is None or not filled:
+        return -1
+    if len(filled) == 1:
+        return _without_empty_leaves(tree, filled[0])
+    return node.feature, tuple(_without_empty_leaves(tree, child) for child in filled)
 
 
 def _scaled(column: list[int]) -> list[float]:

@@ -59,8 +59,22 @@ def beyond_limits(tree: Tree, solver: str, limits: Limits) -> str | None:
     ):
         if most is not None and value > most:
             return f"solver {solver!r} gives a tree of {name} {value}, the limit is {most}"
-    least = limits.min_leaf_size
-    sizes = [sum(n.counts) for n in tree.nodes if n.is_leaf and any(n.counts)]
-    if least is not None and tree.splits and min(sizes) < least:
-        return f"solver {solver!r} gives a leaf of {min(sizes)}, the least is {least}"
+    least, smallest = limits.min_leaf_size, smallest_leaf(tree)
+    if least is not None and smallest is not None and smallest < least:
+        return f"solver {solver!r} gives a leaf of {smallest}, the least is {least}"
     return None
+
+
+def smallest_leaf(tree: Tree) -> int | None:
+    """The weight of the lightest leaf to which ``min_leaf_size`` applies; None if there is none.
+
+    It does not apply to the tree without a split, nor to a child of a multiway split that has no
+    rows. A split of two branches of which one has no rows is no such split.
+    """
+    sizes = [
+        sum(leaf.counts)
+        for node in tree.nodes
+        for leaf in (tree.nodes[child] for child in node.children)
+        if leaf.is_leaf and (any(leaf.counts) or len(node.children) == 2)
+    ]
+    return min(sizes, default=None)

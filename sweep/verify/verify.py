@@ -21,6 +21,7 @@ from solver.features.number_format import count
 from solver.objective.exact_squared_error import tolerance_of
 from solver.solution import Status, share_without
 from solver.trees.tree import Tree
+from solver.verify.solution_checks import smallest_leaf
 from sweep.filesystem import Folder, Place, open_folder
 from sweep.plan.task_keys import allowed_trees, canonical, task_key
 from sweep.rows import schema
@@ -495,10 +496,9 @@ def check_tree(
     for name, limit in json.loads(limits).items():
         if name in ("depth", "splits") and shape[name] > limit:
             yield f"the tree has {name} {shape[name]}, the limit was {limit}"
-        if name == "min_leaf_size" and tree.splits:
-            sizes = (sum(node.counts) for node in tree.nodes if node.is_leaf)
-            least = min(size for size in sizes if size)
-            if least < limit:
+        if name == "min_leaf_size":
+            least = smallest_leaf(tree)
+            if least is not None and least < limit:
                 yield f"the tree has a leaf of {count(least, 'row')}, the limit was {limit}"
 
 

@@ -306,3 +306,27 @@ def test_a_split_with_an_empty_side_is_left_out(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(Oct, "fit", lambda job, tree=tree: Answer(tree))
         found = oct_h(problem, Fraction(0), Limits(depth=2))
         assert (found.splits, found.errors) == (1, 1)
+
+
+@pytest.mark.usefixtures("here")
+def test_its_cuts_leave_no_leaf_without_rows() -> None:
+    """At λ = 0 a split that divides nothing is free, and HiGHS asks only leaves with rows for the
+    smallest weight."""
+    sizes = [0.2, 0.2, 0.2, 9, 9, 0.1, 9, 0.2, 9, 0.3, 9]
+    problem = table_of({"a": sizes}, [*"yyyzzynynny"])
+    limits = Limits(depth=2, min_leaf_size=1)
+    found = Oct().solve(problem, Fraction(0), limits)
+    check_solution(problem, found, Fraction(0), limits)
+    assert all(sum(node.counts) >= 1 for node in found.tree.nodes)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    "tree", [[0, 0, [0, 0, -1, -1], [0, 1, -1, -1]], [0, 0, [0, 1, -1, -1], -1]]
+)
+def test_a_cut_that_divides_nothing_is_left_out(tree: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem.from_codes([[0], [1], [2]], [0, 1, 0], ordered=True)
+    monkeypatch.setattr(Oct, "fit", lambda job: Answer(tree))
+    found = Oct().solve(problem, Fraction(0), Limits(depth=2))
+    assert all(any(node.counts) for node in found.tree.nodes)
+    assert found.errors == (0 if tree[-1] != -1 else 1)

@@ -14,6 +14,7 @@ from solver.errors import ClaimError
 from solver.limits import Limits
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
+from solver.verify.solution_checks import smallest_leaf
 from tests.helpers.commands import run
 from tests.helpers.toy_solver import Exhaustive
 
@@ -67,6 +68,32 @@ def test_a_limit_is_kept(problem: Problem) -> None:
     assert Deep().solve(problem, Fraction(1, 100)).depth == 2
     with pytest.raises(ClaimError, match="solver 'deep' gives a tree of depth 2, the limit is 1"):
         Deep().solve(problem, Fraction(1, 100), Limits(depth=1))
+
+
+class Careless(Exhaustive):
+    """It splits even where that leaves a side without rows."""
+
+    name = "careless"
+
+    def _solve(self, problem: Problem, lam: Fraction, limits: Limits, *more: Any) -> Solution:
+        tree = problem.grow((0, ((0, (-1, -1)), -1)))
+        found = super()._solve(problem, lam, replace(limits, min_leaf_size=None), *more)
+        value = Fraction(tree.errors, problem.total_weight) + lam * tree.splits
+        own = {"tree": tree, "errors": tree.errors, "objective": value, "lower_bound": None}
+        return replace(found, **own, status=Status.HEURISTIC)
+
+
+def test_a_leaf_without_rows_is_too_small_unless_the_split_has_more_branches() -> None:
+    two = Problem.from_codes([[0], [0], [1]], [0, 1, 1])
+    assert Careless().solve(two, Fraction(0)).splits == 2
+    with pytest.raises(ClaimError, match="solver 'careless' gives a leaf of 0, the least is 1"):
+        Careless().solve(two, Fraction(0), Limits(min_leaf_size=1))
+    three = Problem.from_codes([[0, 0], [0, 1], [1, 2]], [0, 1, 1])
+    tree = three.grow((1, (-1, -1, -1)))
+    assert smallest_leaf(tree) == 1
+    below = three.grow((0, (-1, (1, (-1, -1, -1)))))  # two of its three branches have no rows
+    assert smallest_leaf(below) == 1
+    assert smallest_leaf(three.grow(-1)) is None
 
 
 def test_a_solution_names_its_own_solver(problem: Problem) -> None:
