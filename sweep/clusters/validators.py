@@ -17,6 +17,8 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:%-]*")
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*")
 _PATH = re.compile(r"[A-Za-z0-9_./~][A-Za-z0-9_./~+@=,:-]*")
 _PYTHON = re.compile(r"python[0-9.]*")
+_LEAST_MEMORY = 2**28
+"""What a worker takes before it searches: with less, it is killed at once, again and again."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -48,6 +50,13 @@ def _memory(value: Any) -> Any:
     return None if value == "auto" else read_bytes(value)
 
 
+def _enough(value: int | None) -> int | None:
+    if value is not None and value < _LEAST_MEMORY:
+        needed = f"{_LEAST_MEMORY // 2**20} MiB"
+        raise problem(f"{value} bytes are less than the {needed} of a worker; write e.g. 4GiB")
+    return value
+
+
 HostName = Annotated[str, AfterValidator(_host)]
 """A machine's name or address."""
 
@@ -60,8 +69,8 @@ SafePath = Annotated[str, AfterValidator(_path)]
 PythonPath = Annotated[str, AfterValidator(_python)]
 """The path of a Python interpreter, and of no other program."""
 
-Memory = Annotated[int | None, BeforeValidator(_memory)]
-"""Bytes of memory. A file may say ``4GiB``."""
+Memory = Annotated[int | None, BeforeValidator(_memory), AfterValidator(_enough)]
+"""Bytes of memory, enough for a worker. A file may say ``4GiB``."""
 
 
 def exposed(path: str | Path) -> str | None:
