@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, Self
@@ -44,7 +45,7 @@ class Limits:
         Longest path of the tree, in splits.
     splits : int
         Splits of the tree.
-    min_leaf_size : int, float or Fraction
+    min_leaf_size : int, float, Fraction or Decimal
         Smallest weight of a leaf, in the unit of the given weights. A float is read as its shortest
         decimal: 0.1 is exactly 1/10. The limit does not apply to a child of a multiway split that
         has no rows, nor to the tree without a split.
@@ -89,6 +90,8 @@ class Limits:
                 continue
             whole = field.name not in ("seconds", "min_leaf_size")
             number = isinstance(value, Integral if whole else Real)
+            if field.name == "min_leaf_size" and isinstance(value, Decimal):
+                number = value.is_finite()  # weights may be decimals, too
             if isinstance(value, bool) or not number or not 0 <= value < math.inf:
                 kind = "a whole number" if whole else "a number"
                 raise InputError(
@@ -118,5 +121,6 @@ def _as_number(name: str, value: object, whole: bool) -> str:
 
 
 def _exact_or_float(value: Any) -> Any:
-    """A fraction as it is; another number, also a float32, as the float of its shortest decimal."""
-    return value if isinstance(value, Fraction) else float(str(value))
+    """A fraction as it is and a decimal as the same fraction; another number, also a float32, as
+    the float of its shortest decimal."""
+    return Fraction(value) if isinstance(value, (Fraction, Decimal)) else float(str(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -40,6 +41,8 @@ def test_numbers_of_numpy_are_stored_as_those_of_python() -> None:
         ("depth", True),
         ("splits", 2.0),
         ("min_leaf_size", -1),
+        ("min_leaf_size", Decimal("-0.5")),
+        ("min_leaf_size", Decimal("NaN")),
     ],
 )
 def test_bad_limit(name: str, value: Any) -> None:
@@ -58,5 +61,7 @@ def test_a_limit_beyond_all_that_can_be_counted() -> None:
 def test_the_smallest_leaf_may_be_any_number() -> None:
     third = Fraction(1, 3)
     assert Limits(min_leaf_size=third).min_leaf_size == third
+    assert Limits(min_leaf_size=Decimal("0.1")).min_leaf_size == Fraction(1, 10)
+    assert type(Limits(min_leaf_size=Decimal("2.0")).min_leaf_size) is int
     assert Limits(min_leaf_size=np.float32(0.1)).min_leaf_size == 0.1
     assert type(Limits(min_leaf_size=2.0).min_leaf_size) is int
