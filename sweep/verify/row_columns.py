@@ -7,10 +7,15 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from solver.catalogue import SOLVERS
+from solver.solution import Status
 from sweep.rows import schema
 from sweep.spec.requested_outputs import asked_rashomon, asks_proof
 
 _EFFORT = ("iterations", "nodes", "seconds", "compile_seconds", "peak_bytes")
+
+_LIMIT_OF = {Status.TIME_LIMIT: "seconds", Status.NODE_LIMIT: "nodes"}
+"""The limit that ends a search so. A search may lack memory without a limit of bytes."""
 
 _OF_FILES = {
     name: [c.name for c in schema.COLUMNS if c.name.startswith(f"{name}_")] for name in schema.FILES
@@ -22,6 +27,22 @@ def check_extra(row: Mapping[str, Any]) -> Iterator[str]:
     """Check that ``extra`` is a JSON object, if there is any."""
     if row["extra"] is not None and not isinstance(json.loads(row["extra"]), dict):
         yield f"extra is {row['extra']!r:.80}, no JSON object"
+
+
+def check_end(row: Mapping[str, Any], status: Status) -> Iterator[str]:
+    """Check that the search can have ended so: what ended it decides whether it runs again.
+
+    What ended solvers of others is their claim.
+    """
+    limits = json.loads(row["limits"])
+    if '"claim"' in (row["extra"] or ""):
+        return
+    for end in filter(None, (status, row["path_cut_by"] and Status(row["path_cut_by"]))):
+        if end in _LIMIT_OF and limits.get(_LIMIT_OF[end]) is None:
+            yield f"{end} is said to have ended it, and it has no limit of {_LIMIT_OF[end]}"
+    proves = row["solver"] in SOLVERS and SOLVERS[row["solver"]].capabilities.proves
+    if proves and status is Status.HEURISTIC:
+        yield f"the status is {status}, and {row['solver']} is no heuristic"
 
 
 def check_effort(row: Mapping[str, Any]) -> Iterator[str]:

@@ -38,7 +38,7 @@ from sweep.verify import rashomon_sets
 from sweep.verify.certificates import check_certificate, check_presence
 from sweep.verify.datasets import FoldKey, Tables
 from sweep.verify.lambda_paths import check_path_columns, check_stored_path, path_claims
-from sweep.verify.row_columns import check_effort, check_extra, check_unasked
+from sweep.verify.row_columns import check_effort, check_end, check_extra, check_unasked
 from sweep.verify.rows_to_check import Ticker, sampled_rows
 
 _RESULTS = (
@@ -261,6 +261,7 @@ def _check_row(row: Mapping[str, Any], seen: set[bytes]) -> Iterator[str]:
     elif row["tree"] is None:
         yield f"a row of status {status} has no tree"
     else:
+        yield from check_end(row, status)
         yield from _check_bounds(row, status)
         yield from _check_trace(row)
         yield from check_path_columns(row)

@@ -200,6 +200,32 @@ def test_a_tree_with_too_small_a_leaf_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"status": "heuristic"}, "the status is heuristic, and osdt is no heuristic"),
+        ({"status": "time_limit"}, "time_limit is said to have ended it, and it has no limit of seconds"),
+        ({"status": "node_limit"}, None),
+        ({"status": "memory_limit"}, None),  # memory may be short without a limit
+    ],
+)  # fmt: skip
+def test_an_end_that_a_search_cannot_have_is_found(
+    tmp_path: Path, changed: Row, problem: str | None
+) -> None:
+    """A heuristic's row is never run again, and a row that no limit ended answers larger ones."""
+    text = "name: e\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\n"
+    text += "solvers: [{solver: osdt, options: {nodes: 10}}]\n"
+    found = _forged(tmp_path, text, lambda row: row.update(changed))
+    assert found == ([] if problem is None else [problem])
+
+
+def test_a_path_that_a_limit_which_it_has_not_cut_is_found(tmp_path: Path) -> None:
+    text = "name: c\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\n"
+    text += "solvers: [{solver: branches, lam: path}]\n"
+    found = _forged(tmp_path, text, lambda row: row.update(path_cut_by="node_limit"))
+    assert found == ["node_limit is said to have ended it, and it has no limit of nodes"]
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("lam_exact", "x"), ("solver", None), ("solver_options", "[]"), ("limits", ""),
