@@ -327,9 +327,9 @@ def export_sql(tree: TreeSource, *, indent: str = "") -> str:
     booleans, and dates in UTC as timestamps or as text ``YYYY-MM-DD hh:mm:ss``; dates that are
     categories may also be of type date, or text ``YYYY-MM-DD``. The prediction of a database may
     differ in five cases: if it ignores case or trailing spaces when it compares text, if it takes
-    empty text for NULL, if it compares numbers with fewer than 64 bits, if a sum of several columns
-    overflows, or if it takes ``TRUE`` for a column of this name (SQLite) that the tree does not
-    read.
+    empty text for NULL, if it compares numbers with fewer than 64 bits, if a product or a sum of
+    several columns overflows or underflows (an error in PostgreSQL), or if it takes ``TRUE`` for a
+    column of this name (SQLite) that the tree does not read.
 
     Parameters
     ----------
