@@ -116,7 +116,7 @@ def new_cloud(coordinates: NDArray[np.object_]) -> Cloud:
     whole[:, :d], whole[:, d] = coordinates, 1
     wrapped = ((whole + 2**63) % 2**64 - 2**63).astype(np.int64)
     starts, table = _laplace(d)
-    floats = np.ascontiguousarray(whole.astype(np.float64).T)
+    floats = np.array([[_rounded(number) for number in axis] for axis in whole.T.tolist()])
     few = math.comb(n - 2, d - 1) <= MOST_TURNS
     sets = [[math.comb(i, k + 1) for k in range(d - 1)] for i in range(n - 1 if few else 0)]
     return Cloud(
@@ -130,6 +130,14 @@ def new_cloud(coordinates: NDArray[np.object_]) -> Cloud:
         source=table[2].copy(),
         odd=table[3] == 1,
     )
+
+
+def _rounded(number: int) -> float:
+    """The nearest float; beyond all of them ±∞, whose bound on rounding is ∞ or NaN: never sure."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 @cache

@@ -53,15 +53,15 @@ def test_corners_of_the_cube(d: int, functions: int) -> None:
 @st.composite
 def point_sets(draw: st.DrawFn) -> Points:
     d = draw(st.integers(1, 4))
-    largest = draw(st.sampled_from([1, 2, 3, 50, 10**30]))
-    numbers = st.integers(0, largest)
+    largest = draw(st.sampled_from([1, 2, 3, 50, 10**30, 10**400]))
+    numbers = st.integers(0, largest) | st.integers(0, 3)
     return draw(st.lists(st.tuples(*[numbers] * d), min_size=2, max_size=7, unique=True))
 
 
 @settings(max_examples=300, deadline=None)
 @given(points=point_sets(), slice_=st.sampled_from([1, 3, 1000]))
 def test_any_points(points: Points, slice_: int) -> None:
-    """Collinear points, grids, points in a flat, and coordinates beyond 64 bits."""
+    """Collinear points, grids, points in a flat, and coordinates beyond 64 bits, or all floats."""
     everything = (1 << len(points)) - 1
     masks = [int.from_bytes(mask.tobytes(), "little") for mask in find(points, slice_).masks]
     assert all(mask & 1 == 0 and mask for mask in masks)

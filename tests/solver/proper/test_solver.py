@@ -255,6 +255,33 @@ def test_columns_without_numbers_are_refused() -> None:
     assert solver.solve(problem, "0.1", "proper", TWO).status is Status.OPTIMAL
 
 
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), rules=st.sampled_from(["hyperplane", "polynomial", "mixed"]))
+def test_numbers_hundreds_of_powers_of_ten_apart(data: st.DataObject, rules: str) -> None:
+    """The optimum, or a refusal where no test of doubles parts the rows so."""
+    n = data.draw(st.integers(4, 7))
+    numbers = st.builds(
+        lambda sign, power: sign * 10.0**power,
+        st.sampled_from([-1, 1]),
+        st.integers(-290, 290) | st.integers(-3, 3),
+    )
+    rows = data.draw(st.lists(st.tuples(numbers, numbers), min_size=n, max_size=n))
+    labels = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
+    frame = pd.DataFrame(rows, columns=["a", "b"]).assign(y=[0, 1, *labels[2:]])
+    problem, lam = Problem.from_table(frame, "y", "continuous"), Fraction(1, 100)
+    try:
+        found = solver.solve(problem, lam, "proper", TWO, rules=rules)
+    except InputError as error:
+        if "beyond double precision" not in str(error):
+            raise
+        return
+    points = [tuple(Fraction(repr(number)) for number in row) for row in rows]
+    counts = [[int(y == 0), int(y == 1)] for y in frame["y"]]
+    best = best_cost(points, counts, lam * n, 2, family=rules)
+    assert (found.status, found.objective * n) == (Status.OPTIMAL, best.cost)
+    assert int((found.tree.predict(frame) != frame["y"]).sum()) == found.errors
+
+
 def test_a_tree_that_is_as_good_as_the_best_is_the_answer() -> None:
     rows = [[8, 4, 8], [5, 1, 3], [7, 0, 9], [1, 1, 2], [5, 8, 8], [0, 7, 6]]
     problem = problem_of(rows, [1, 0, 1, 1, 1, 0], [3, 1, 3, 3, 2, 2])
