@@ -1,8 +1,9 @@
 """Shards of one search exchange lower bounds of branches.
 
-A record is a row of numbers: how many literals, the bound, the number of rows, the hash, the
-literals. Two branches of equal hashes are one only if their rows are the same, as in the memo; to
-find the rows of all records would take as long as a search of a fifth of its branches.
+A record is a row of numbers: twice the number of literals, and 1 more if the branch is kept for
+``subset_bounds``; the bound; the number of rows; the hash; the literals. Branches of equal hashes
+are one only if their rows are the same, as in the memo. Whoever reads a record finds the rows only
+for that, and to keep them too: to do so for all took a sixth of the time on 3,196 rows.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.branches.kernels.memo import add, find, same_hash, spell
+from solver.branches.kernels.similar_branches import has_place, is_kept, keep_told
 from solver.branches.kernels.state import LITERALS, NODES, Space
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper, kernel
@@ -35,7 +37,7 @@ def gather(s: Space, told: Ints, records: Ints) -> int:
             continue
         if at + HEAD + count > len(records):
             break
-        records[at], records[at + 1] = count, low
+        records[at], records[at + 1] = 2 * count + is_kept(s, node), low
         records[at + 2], records[at + 3] = s.memo.node_rows[node], np.int64(s.memo.node_hash[node])
         for i in range(count):
             records[at + HEAD + i] = s.memo.literals[s.memo.node_literals[node, 0] + i]
@@ -81,8 +83,10 @@ def absorb(s: Space, told: Ints, records: Ints, start: int) -> int:
     """
     at = start
     while at < len(records):
-        count, low = records[at], records[at + 1]
+        count, keeps, low = records[at] // 2, records[at] % 2 > 0, records[at + 1]
         full = s.memo.used[LITERALS] + count > len(s.memo.literals)
+        if s.params.recent > 0 and not has_place(s):
+            break
         if full or s.memo.used[NODES] + 1 > min(len(s.memo.node_hash), len(told)):
             break
         for i in range(count):
@@ -92,12 +96,15 @@ def absorb(s: Space, told: Ints, records: Ints, start: int) -> int:
         known = bound_of_hash(s, n, count, key)
         if known >= low:
             continue
-        node = -1
-        if known >= 0:
+        node, keeps = -1, keeps and s.params.recent > 0
+        if known >= 0 or keeps:
             collect_literals(s, count)
+        if known >= 0:
             node = find(s, n, count, key)
         if node < 0:
             node = add(s, n, count, key)
         s.memo.node_lower[node, 0] = max(s.memo.node_lower[node, 0], low)
         told[node] = max(told[node], s.memo.node_lower[node, 0])
+        if keeps:
+            keep_told(s, node, n)
     return at

@@ -173,29 +173,78 @@ def sum_up(s: Space, block: int) -> None:
 
 
 @helper
-def keep_branch(s: Space, d: int) -> None:
-    """Keep the branch of a frame that the search leaves, with its rows and bounds."""
-    if s.memo.used[ITERATIONS] < s.params.recent_from or s.recent.effort[RESTING] > _REFILL:
-        return
-    node = s.stack.head[d, stack_frame.NODE]
+def keeps_none(s: Space) -> bool:
+    """Whether no branches are kept for now."""
+    return bool(
+        s.memo.used[ITERATIONS] < s.params.recent_from or s.recent.effort[RESTING] > _REFILL
+    )
+
+
+@helper
+def is_kept(s: Space, node: int) -> bool:
+    """Whether a branch is among those that are kept."""
+    if s.params.recent == 0 or s.recent.effort[BLOCKS] == 0:
+        return False
     block, lane = s.memo.node_place[node] // LANES, s.memo.node_place[node] % LANES
-    if s.recent.recent_node[block, lane] != node + 1:
-        weight = s.stack.head[d, stack_frame.TOTAL]
-        block, lane = find_place(s, weight, s.memo.node_lower[node, s.params.budgets - 1])
-        s.memo.node_place[node] = block * LANES + lane
-        s.recent.recent_node[block, lane] = node + 1
-        s.recent.recent_weight[block, lane] = weight
-        for w in range(len(s.scratch.row_set)):
-            s.recent.recent_rows[block, w * LANES + lane] = ZERO
-        rows_at = s.stack.head[d, stack_frame.ROWS_AT]
-        for i in range(64 * s.stack.head[d, stack_frame.N_WORDS]):
-            row = s.stack.rows[rows_at + i]
-            if row >= 0:
-                bit = ONE << np.uint64(row & 63)
-                s.recent.recent_rows[block, (row >> 6) * LANES + lane] |= bit
+    return bool(s.recent.recent_node[block, lane] == node + 1)
+
+
+@helper
+def take_place(s: Space, node: int, weight: int) -> tuple[int, int]:
+    """Give a branch a place that has no rows yet; its block and lane."""
+    block, lane = find_place(s, weight, s.memo.node_lower[node, s.params.budgets - 1])
+    s.memo.node_place[node] = block * LANES + lane
+    s.recent.recent_node[block, lane] = node + 1
+    s.recent.recent_weight[block, lane] = weight
+    for w in range(len(s.scratch.row_set)):
+        s.recent.recent_rows[block, w * LANES + lane] = ZERO
+    return block, lane
+
+
+@helper
+def keep_row(s: Space, block: int, lane: int, row: int) -> None:
+    """Add a row to a branch that is kept."""
+    bit = ONE << np.uint64(row & 63)
+    s.recent.recent_rows[block, (row >> 6) * LANES + lane] |= bit
+
+
+@helper
+def keep_bounds(s: Space, node: int) -> None:
+    """Keep the bounds of a branch that is kept."""
+    block, lane = s.memo.node_place[node] // LANES, s.memo.node_place[node] % LANES
     for b in range(s.params.budgets):
         s.recent.recent_lower[block, b * LANES + lane] = -s.memo.node_lower[node, b]
     sum_up(s, block)
+
+
+@helper
+def keep_branch(s: Space, d: int) -> None:
+    """Keep the branch of a frame that the search leaves, with its rows and bounds."""
+    if keeps_none(s):
+        return
+    node = s.stack.head[d, stack_frame.NODE]
+    if not is_kept(s, node):
+        block, lane = take_place(s, node, s.stack.head[d, stack_frame.TOTAL])
+        rows_at = s.stack.head[d, stack_frame.ROWS_AT]
+        for i in range(64 * s.stack.head[d, stack_frame.N_WORDS]):
+            if s.stack.rows[rows_at + i] >= 0:
+                keep_row(s, block, lane, s.stack.rows[rows_at + i])
+    keep_bounds(s, node)
+
+
+@helper
+def keep_told(s: Space, node: int, n: int) -> None:
+    """Keep a branch that another shard has left, whose ``n`` rows are collected."""
+    if keeps_none(s):
+        return
+    if not is_kept(s, node):
+        weight = 0
+        for i in range(n):
+            weight += s.table.weights[s.scratch.rows[i]]
+        block, lane = take_place(s, node, weight)
+        for i in range(n):
+            keep_row(s, block, lane, s.scratch.rows[i])
+    keep_bounds(s, node)
 
 
 @helper

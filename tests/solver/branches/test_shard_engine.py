@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.branches import params
 from solver.branches.kernels.lp_dual_bounds import tell_duals
 from solver.branches.kernels.state import DUE, WORK
 from solver.branches.shard_engine import ShardEngine
@@ -20,6 +21,7 @@ from solver.engine import driver
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import UnsupportedError
 from solver.kernels.constants import FULL
+from solver.kernels.simd import LANES
 from solver.limits import Limits
 from solver.monitor import Monitor, News, Peers
 from solver.objective.exact_objective import INFINITE, CostScale
@@ -235,6 +237,34 @@ def test_parts_share_one_linear_program(hard: Problem) -> None:
     assert duals_of(second) == duals_of(first)
     assert second.program.status[DUE] == INFINITE or second.program.status[DUE] >= due
     assert second.learned() == b""  # they are not told back
+
+
+def test_branches_that_are_told_are_kept_with_their_rows(
+    hard: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(params, "_RECENT_FROM", 0)
+    first, second = (engine_of(hard, Fraction(1, 120), Shard(i, 2)) for i in range(2))
+    while first.iterations < 512:
+        assert first.step(64, -1) != FULL or first.grow(None)
+    assert not second.recent.recent_node.any()
+    second.learn(first.learned())
+    memo, table = second.memo, second.table
+    kept = np.argwhere(second.recent.recent_node > 0)
+    assert len(kept) > 0
+    for block, lane in kept:
+        node = second.recent.recent_node[block, lane] - 1
+        start, count = memo.node_literals[node]
+        rows = np.ones(len(table.labels), bool)
+        for value in memo.literals[start : start + count]:
+            feature = np.searchsorted(table.values, value, side="right") - 1
+            codes = hard.codes[table.sources, feature]
+            rows &= codes == value - table.values[feature]
+        words = second.recent.recent_rows[block].reshape(-1, LANES)[:, lane]
+        bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little")
+        assert bits[: len(rows)].astype(bool).tolist() == rows.tolist()
+        assert second.recent.recent_weight[block, lane] == table.weights[rows].sum()
+        assert second.recent.recent_lower[block, lane] == -memo.node_lower[node, 0]
+        assert memo.node_rows[node] == rows.sum()
 
 
 def test_a_part_that_hears_nothing_improves_duals_itself(hard: Problem) -> None:
