@@ -9,6 +9,7 @@ from solver.branches.kernels.equivalent_points import find_floors
 from solver.branches.kernels.feature_pair_bounds import pair_binary
 from solver.branches.kernels.lp_dual_bounds import dual_bound, has_duals, sum_duals
 from solver.branches.kernels.multiway_pair_bounds import pair_multiway
+from solver.branches.kernels.similar_branches import inherit_bounds
 from solver.branches.kernels.state import BLOCK, Space
 from solver.kernels.jit import helper
 
@@ -192,6 +193,7 @@ def expand(s: Space, d: int) -> None:
         if s.stack.head[d, stack_frame.UNAVOIDABLE] == 0:
             break
     start_children(s, d)
+    inherit_bounds(s, d)
     s.stack.head[d, stack_frame.HAS_JOINT] = 0
     if s.params.pairs and d + 2 <= s.params.depth:
         s.stack.head[d, stack_frame.HAS_JOINT] = s.params.similar_support

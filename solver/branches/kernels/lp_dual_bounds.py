@@ -32,9 +32,11 @@ from solver.branches.kernels.state import (
     ITERATIONS,
     LARGEST,
     NUMBER,
+    OPTIMUM,
     PART,
     SEARCH,
     SIZE,
+    TURNS,
     WORK,
     WORST,
     Space,
@@ -234,23 +236,41 @@ def keep_duals(s: Space, n_words: int) -> None:
 
 
 @helper
+def are_enough(s: Space, least: float, lower: float) -> bool:
+    """Whether the root's duals, which sum to ``least``, are near the best ones, or the search has
+    left the program behind.
+
+    ``lower`` is the root's bound. The best duals may be far from the pool's optimum. So after a
+    first turn, the optimum must be above this bound by half as much as the duals are below it.
+    """
+    most, split = float(s.program.status[OPTIMUM]), float(s.params.split)
+    rounded = 4.0 * float(s.stack.head[0, stack_frame.N_ROWS])  # about what whole numbers lose
+    if least + rounded > _NEAR * most or most - split < lower:
+        return True
+    above, below = most - split - lower, lower - (least - split)
+    return bool(s.program.status[TURNS] > 0 and above < 0.5 * below)
+
+
+@helper
 def improve_duals(s: Space, limit: int) -> bool:
-    """Improve the duals of the root until its work reaches ``limit``; whether they are good.
+    """Improve the duals of the root until its work reaches ``limit``; whether they are good enough.
 
     Where it stops makes no difference to what it does when it goes on.
     """
     p, n_words, split = s.program, s.stack.head[0, stack_frame.N_WORDS], s.params.split
     n_literals = start_program(s)
+    lower = float(s.memo.node_lower[0, s.params.budgets - 1])
     while p.status[WORK] <= limit:
         if p.status[PART] > 0:
+            if are_enough(s, float(sum_root(s)), lower):
+                return True
             if price_all(s, n_literals, n_words, limit):
                 keep_duals(s, n_words)
             continue
         shrink_pool(s, n_words)
         most = solve_pool(s, n_words, cost_of_tree(s)) * float(split)
-        least, lower = float(sum_root(s)), float(s.memo.node_lower[0, s.params.budgets - 1])
-        rounded = 4.0 * float(s.stack.head[0, stack_frame.N_ROWS])  # about what whole numbers lose
-        if least + rounded > _NEAR * most or most - float(split) < lower:
+        least, p.status[OPTIMUM] = float(sum_root(s)), int(most)
+        if are_enough(s, least, lower):
             return True
         mix_duals(s, n_words)
         price_some(s, n_literals, n_words)
@@ -329,6 +349,7 @@ def raise_duals(s: Space) -> None:
         p.status[DUE] = INFINITE
     elif p.status[WORK] > p.status[SEARCH]:
         p.status[DUE] = 2 * s.memo.used[ITERATIONS]
+        p.status[TURNS] += 1
     else:
         p.status[DUE] = s.memo.used[ITERATIONS] + 1
     if sum_root(s) > before:

@@ -1,7 +1,8 @@
 """Bounds between branches that share most of their rows.
 
 Similar support: they move between the children of a frame. Subset bounds: they move from branches
-that were left before to a branch that is about to be opened.
+that were left before to a branch that is about to be opened, and from the children of the frames
+below to the children of a new frame.
 
 Let ``B`` be a branch with at least as many levels below it as ``A`` has. The best tree of ``A``,
 for the rows of ``B``, errs in addition at most on all rows of ``B`` outside ``A``. So ``cost(A) ≥
@@ -96,6 +97,9 @@ def share_bound(s: Space, d: int, f: int, v: int) -> None:
     """
     if s.stack.head[d, stack_frame.HAS_JOINT] == 0:
         return
+    if s.params.max_arity == 2 and s.params.budgets == 1:
+        share_one_bound(s, d, f, v)
+        return
     source = s.table.values[f] + v
     for i in range(s.stack.head[d, stack_frame.N_CANDIDATES]):
         g = s.stack.candidates[d, i]
@@ -115,6 +119,53 @@ def share_bound(s: Space, d: int, f: int, v: int) -> None:
                     changed = True
         if changed:
             raise_split(s, d, g)
+
+
+@helper
+def share_one_bound(s: Space, d: int, f: int, v: int) -> None:
+    """:func:`share_bound` where every feature has two codes and every child one bound."""
+    lower, weights = s.stack.child_lower[d], s.stack.child_weight[d]
+    own, error, column = s.table.values[f], s.params.error, s.stack.first[d, f]
+    low, weight = lower[own + v, 0], weights[own + v]
+    for i in range(s.stack.head[d, stack_frame.N_CANDIDATES]):
+        g = s.stack.candidates[d, i]
+        value = s.table.values[g]
+        if g == f or low <= min(lower[value, 0], lower[value + 1, 0]):
+            continue
+        # The weight of the child's rows where ``g`` is 1: the other part of ``g`` lacks them.
+        inside = pair_weight(s.stack, d, column, s.stack.first[d, g])
+        if v == 0:
+            inside = weights[value + 1] - inside
+        low_0, low_1 = low - error * inside, low - error * (weight - inside)
+        if low_0 > lower[value, 0] or low_1 > lower[value + 1, 0]:
+            lower[value, 0] = max(lower[value, 0], low_0)
+            lower[value + 1, 0] = max(lower[value + 1, 0], low_1)
+            raise_split(s, d, g)
+
+
+@helper
+def compares(s: Space) -> bool:
+    """Whether the search is long enough for subset bounds."""
+    return bool(s.params.recent > 0 and s.memo.used[ITERATIONS] >= s.params.recent_from)
+
+
+@helper
+def inherit_bounds(s: Space, d: int) -> None:
+    """Bound all children of a new frame by the children of the frames below.
+
+    The rows of a child are among those that the same test leaves in a branch below. Their weights
+    tell how many more these are.
+    """
+    if not compares(s):
+        return
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
+        feature = s.stack.live[d, i]
+        for value in range(s.table.values[feature], s.table.values[feature + 1]):
+            for e in range(d):
+                more = s.stack.child_weight[e, value] - s.stack.child_weight[d, value]
+                for b in range(s.params.budgets):
+                    low = s.stack.child_lower[e, value, b] - s.params.error * more
+                    s.stack.child_lower[d, value, b] = max(s.stack.child_lower[d, value, b], low)
 
 
 @helper

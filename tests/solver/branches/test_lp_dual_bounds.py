@@ -12,7 +12,7 @@ import solver
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.lp_dual_bounds import improve_duals, spread_duals
-from solver.branches.kernels.state import DUE, PART, SIZE, Space
+from solver.branches.kernels.state import DUE, OPTIMUM, PART, SIZE, TURNS, WORK, Space
 from solver.branches.params import OPTIONS
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN
@@ -131,6 +131,21 @@ def test_a_search_after_one_with_free_splits_has_room_for_them(lams):
     assert engine.program.status[SIZE] > 0
     best = solver.solve(problem, lams[-1], row_duals=False)
     assert engine.upper_bound == scale.cost(best.errors, best.splits)
+
+
+def test_a_program_that_the_search_has_left_behind_ends(parity):
+    """After its first turn; what it has found stays."""
+    engine = opened(parity, Fraction(1, 100))
+    improve(engine.space, 10**9)
+    duals, split = engine.stack.duals.copy(), int(engine.params.split)
+    status, total = engine.program.status, int(duals.sum())
+    status[OPTIMUM], status[PART] = 2 * total, 1
+    engine.memo.node_lower[0, -1] = int(1.8 * total) - split
+    before = int(status[WORK])
+    status[TURNS] = 1
+    improve(engine.space, 10**10)
+    assert status[WORK] == before
+    assert np.array_equal(engine.stack.duals, duals)
 
 
 def state_after(problem: Problem, limits: list[int]) -> dict[str, np.ndarray]:

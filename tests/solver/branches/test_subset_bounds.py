@@ -1,6 +1,7 @@
 """Bounds from branches that were left before: they hold, save work, and change no answer."""
 
 import dataclasses
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -8,18 +9,29 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import solver
 from solver import Limits, Monitor, Problem, get_solver
 from solver.branches import params
 from solver.branches.engine import ThresholdEngine
-from solver.branches.kernels.state import BLOCKS
+from solver.branches.kernels import stack_frame
+from solver.branches.kernels.state import BLOCKS, FRAMES
 from solver.branches.solver import Branches
 from solver.kernels.constants import FULL, PROVEN
+from solver.objective.exact_objective import INFINITE
 from solver.search_shards import Shard, merge
 from solver.verify.certificate import Claim
 from solver.verify.certificate_checker import check
-from tests.helpers.branches_memo import DEFAULTS, check_bounds, check_solve, engine_of, finish
+from tests.helpers.branches_memo import (
+    DEFAULTS,
+    check_bounds,
+    check_solve,
+    engine_of,
+    finish,
+    least_cost,
+    rows_of,
+)
 from tests.helpers.random_examples import examples
 from tests.helpers.shard_party import solve_together
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
@@ -51,6 +63,45 @@ def test_all_bounds_of_the_memo_hold(table: Table, data: st.DataObject) -> None:
         limited(patch, data.draw(few_blocks))
         engine = finish(engine_of(problem, lam, limits, data.draw(options)))
     check_bounds(engine)
+
+
+def child_bounds(engine: ThresholdEngine, d: int) -> Iterator[tuple[list[int], int, NDArray[Any]]]:
+    """Rows, conditions and lower bounds of the children of an open frame."""
+    stack, values, codes = engine.stack, engine.table.values, engine.problem.codes
+    rows = rows_of(engine, int(stack.head[d, stack_frame.NODE]))
+    for feature in stack.live[d, : stack.head[d, stack_frame.N_LIVE]].tolist():
+        for value in range(values[feature], values[feature + 1]):
+            inside = [row for row in rows if codes[row, feature] == value - values[feature]]
+            if inside:
+                yield inside, d + 1, stack.child_lower[d, value]
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(table=binary, data=st.data())
+def test_all_bounds_of_the_frames_children_hold(table: Table, data: st.DataObject) -> None:
+    """Also of children that are not entered, in frames that have inherited bounds."""
+    problem, lam = table.problem(), data.draw(cost_scale(sum(table.weights)))
+    limits = dataclasses.replace(data.draw(structural_limits()), min_leaf_size=None)
+    seen = dict[Any, int]()
+    with pytest.MonkeyPatch.context() as patch:
+        limited(patch, 256)
+        engine = engine_of(problem, lam, limits, data.draw(options))
+        for _ in range(12):
+            if engine.step(1, -1) == FULL:
+                engine.grow(None)
+            for d in range(1, int(engine.memo.used[FRAMES])):
+                if engine.stack.head[d, stack_frame.N_CANDIDATES] < 0:
+                    continue
+                for rows, level, lower in child_bounds(engine, d):
+                    depth = None
+                    if engine.params.depth < INFINITE:
+                        depth = engine.params.depth - level
+                    for b in range(engine.params.budgets):
+                        splits = None if engine.params.budgets == 1 else b
+                        key = tuple(rows), depth, splits
+                        if key not in seen:
+                            seen[key] = least_cost(engine, rows, depth, splits)
+                        assert lower[b] <= seen[key]
 
 
 @settings(max_examples=examples(150), deadline=None)
