@@ -32,6 +32,8 @@ MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?"
 )
 """How a moment is written; nothing else is one, such as ``today`` or ``2020``."""
+_LOCAL_TIME = re.compile(r"(\d{4}-\d{2}-\d{2}[ T][\d:.]+)([+-]\d{2}:\d{2}:\d{2})")
+"""A moment of a zone before it took whole minutes, as in Paris until 1911; pandas reads none."""
 GAPS = frozenset(
     ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN")
     + ("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
@@ -120,9 +122,12 @@ def written(text: str) -> Category:
     nothing but itself."""
     if text in _BOOLEANS:
         return _BOOLEANS[text]
-    if MOMENT.fullmatch(text):
+    local = _LOCAL_TIME.fullmatch(text)
+    if MOMENT.fullmatch(local[1] if local else text):
         try:
-            return _moment_text(pd.Timestamp(text))
+            return _moment_text(
+                pd.Timestamp(local[1]) - pd.Timedelta(local[2]) if local else pd.Timestamp(text)
+            )
         except ValueError:
             return text
     if not _NUMBER.fullmatch(text):

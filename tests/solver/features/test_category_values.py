@@ -38,6 +38,9 @@ from solver.features.category_values import (
         ("tRUE", "tRUE"),
         ("2024-01-01T00:00:00Z", "2024-01-01"),
         ("2024-01-01 09:00+09:00", "2024-01-01"),
+        ("1890-05-05 12:00:00.5+05:21:10", "1890-05-05 06:38:50.500000"),
+        ("1890-05-05 00:00:00-00:25:21", "1890-05-05 00:25:21"),
+        ("1890-02-30 00:00:00+05:21:10", "1890-02-30 00:00:00+05:21:10"),
         ("2024-02-30", "2024-02-30"),
         ("1,000", "1,000"),
         ("1e400", "1e400"),
@@ -46,6 +49,13 @@ from solver.features.category_values import (
 )
 def test_what_a_text_writes(text: str, value: Any) -> None:
     assert key_of(written(text)) == key_of(value)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", "Europe/Paris", "America/New_York"])
+@pytest.mark.parametrize("time", ["1700-03-01 00:00:04.25", "1890-05-05", "2020-02-29 23:59:59"])
+def test_a_moment_of_a_zone_is_what_its_text_writes(time: str, zone: str) -> None:
+    moment = pd.Timestamp(time, tz=zone)
+    assert written(str(moment)) == written(moment.isoformat()) == as_category(moment, "x")
 
 
 @given(st.one_of(st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)))
