@@ -37,9 +37,10 @@ def check_end(row: Mapping[str, Any], status: Status) -> Iterator[str]:
     limits = json.loads(row["limits"])
     if '"claim"' in (row["extra"] or ""):
         return
-    for end in filter(None, (status, row["path_cut_by"] and Status(row["path_cut_by"]))):
+    cut_by = row["path_cut_by"] and Status(row["path_cut_by"])
+    for column, end in {"status": status, "path_cut_by": cut_by}.items():
         if end in _LIMIT_OF and limits.get(_LIMIT_OF[end]) is None:
-            yield f"{end} is said to have ended it, and it has no limit of {_LIMIT_OF[end]}"
+            yield f"the {column} is {end}, and there is no limit of {_LIMIT_OF[end]}"
     proves = row["solver"] in SOLVERS and SOLVERS[row["solver"]].capabilities.proves
     if proves and status is Status.HEURISTIC:
         yield f"the status is {status}, and {row['solver']} is no heuristic"

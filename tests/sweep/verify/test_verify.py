@@ -203,7 +203,7 @@ def test_a_tree_with_too_small_a_leaf_is_found(tmp_path: Path) -> None:
     ("changed", "problem"),
     [
         ({"status": "heuristic"}, "the status is heuristic, and osdt is no heuristic"),
-        ({"status": "time_limit"}, "time_limit is said to have ended it, and it has no limit of seconds"),
+        ({"status": "time_limit"}, "the status is time_limit, and there is no limit of seconds"),
         ({"status": "node_limit"}, None),
         ({"status": "memory_limit"}, None),  # memory may be short without a limit
     ],
@@ -222,7 +222,7 @@ def test_a_path_that_a_limit_which_it_has_not_cut_is_found(tmp_path: Path) -> No
     text = "name: c\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\n"
     text += "solvers: [{solver: branches, lam: path}]\n"
     found = _forged(tmp_path, text, lambda row: row.update(path_cut_by="node_limit"))
-    assert found == ["node_limit is said to have ended it, and it has no limit of nodes"]
+    assert found == ["the path_cut_by is node_limit, and there is no limit of nodes"]
 
 
 @pytest.mark.parametrize(
