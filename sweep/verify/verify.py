@@ -23,7 +23,7 @@ from solver.solution import Status, share_without
 from solver.trees.tree import Tree
 from solver.verify.solution_checks import smallest_leaf
 from sweep.filesystem import Folder, Place, open_folder
-from sweep.plan.task_keys import allowed_trees, canonical, task_key
+from sweep.plan.task_keys import KEY_COLUMNS, allowed_trees, canonical, task_key
 from sweep.rows import schema
 from sweep.rows.metric_columns import rmse
 from sweep.rows.result_rows import Checkpoint
@@ -41,16 +41,13 @@ from sweep.verify.lambda_paths import check_path_columns, check_stored_path, pat
 from sweep.verify.row_columns import check_effort, check_end, check_extra, check_unasked
 from sweep.verify.rows_to_check import Ticker, sampled_rows
 
-_RESULTS = (
-    "objective_exact",
-    "errors",
-    "splits",
-    "tree",
-    "test_errors",
-    "path",
-    "proof",
-    "rashomon",
-)
+_OF_EACH_TASK = frozenset(KEY_COLUMNS) | {
+    "schema_version", "key", "sweep", "dataset", "n_rows", "n_train", "n_test", "n_classes", "lam",
+    "lam_label", "seed", "task", "status", "error", "host", "worker", "attempt", "started",
+    "finished", "versions", "git_revision",
+}  # fmt: skip
+_RESULTS = [column.name for column in schema.COLUMNS if column.name not in _OF_EACH_TASK]
+"""The columns that only a row with a tree has."""
 
 
 class Finding(NamedTuple):
@@ -299,6 +296,8 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
             yield f"a row of status {status} has no lower bound"
         return
     bound, gap = Fraction(row["lower_bound_exact"]), Fraction(row["gap_exact"])
+    if _is_heuristic(row["solver"]):
+        yield f"it has the lower bound {bound}, and {row['solver']} proves nothing"
     if bound > value:
         yield f"the lower bound {bound} is above the objective {value}"
     if gap != value - bound:

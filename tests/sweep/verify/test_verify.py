@@ -29,6 +29,13 @@ from tests.helpers import without_dask
 
 Row = dict[str, Any]
 
+_OF_A_TREE = (
+    "objective", "objective_exact", "lower_bound", "lower_bound_exact", "gap", "gap_exact",
+    "errors", "total_weight", "train_accuracy", "test_accuracy", "test_errors", "splits", "leaves",
+    "depth", "iterations", "nodes", "seconds", "compile_seconds", "peak_bytes", "trace", "tree",
+    "loss", "tolerance", "extra", "n_features", "n_features_encoded",
+)  # fmt: skip
+
 
 def test_a_sound_store_has_no_findings(tmp_path: Path) -> None:
     without_dask.finish(tmp_path / "out")
@@ -216,6 +223,33 @@ def test_an_end_that_a_search_cannot_have_is_found(
     text += "solvers: [{solver: osdt, options: {nodes: 10}}]\n"
     found = _forged(tmp_path, text, lambda row: row.update(changed))
     assert found == ([] if problem is None else [problem])
+
+
+def test_a_proof_by_a_solver_that_proves_nothing_is_found(tmp_path: Path) -> None:
+    """The report would call the tree proven optimal."""
+    text = "name: h\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\nsolvers: [cart]\n"
+
+    def prove(row: Row) -> None:
+        row.update(status="optimal", gap=0.0, gap_exact="0")
+        row.update(lower_bound=row["objective"], lower_bound_exact=row["objective_exact"])
+
+    (problem,) = _forged(tmp_path, text, prove)
+    assert problem.startswith("it has the lower bound ")
+    assert problem.endswith(", and cart proves nothing")
+
+
+@pytest.mark.parametrize("kept", ["test_accuracy", "lower_bound_exact", "loss", "n_features"])
+def test_a_result_of_a_run_without_a_tree_is_found(tmp_path: Path, kept: str) -> None:
+    """Users average these columns over the rows of a sweep."""
+    text = "name: x\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\n"
+    text += "solvers: [branches]\nvalidation: {kind: holdout}\n"
+
+    def fail(row: Row) -> None:
+        value = row[kept]
+        row.update(dict.fromkeys(_OF_A_TREE), status="error", error="it failed")
+        row[kept] = value
+
+    assert _forged(tmp_path, text, fail) == ["a row of status error has results"]
 
 
 def test_a_path_that_a_limit_which_it_has_not_cut_is_found(tmp_path: Path) -> None:
