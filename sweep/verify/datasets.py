@@ -82,6 +82,10 @@ class Tables:
                 self._unreadable[name] = error
         return data_hash in self._names
 
+    def is_called(self, data_hash: str, name: str) -> bool:
+        """Whether the dataset with a name has this content, if there is one with the name."""
+        return name not in self._references or self._loaded(name).digest == data_hash
+
     def why_not(self, name: str) -> str:
         """Why the dataset with a name does not have the content of the plan."""
         if name not in self._references:

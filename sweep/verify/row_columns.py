@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from solver.catalogue import SOLVERS
 from solver.solution import Status
 from sweep.rows import schema
+from sweep.spec.lambda_axis import SAME
 from sweep.spec.requested_outputs import asked_rashomon, asks_proof
 
 _EFFORT = ("iterations", "nodes", "seconds", "compile_seconds", "peak_bytes")
@@ -21,6 +23,16 @@ _OF_FILES = {
     name: [c.name for c in schema.COLUMNS if c.name.startswith(f"{name}_")] for name in schema.FILES
 }
 """The columns that say more of the file that another column names."""
+
+
+def check_lam(row: Mapping[str, Any]) -> Iterator[str]:
+    """Check that λ is what its names say: reports show these."""
+    if row["lam"] != float(Fraction(row["lam_exact"])):
+        yield f"λ is {row['lam']} and exactly {row['lam_exact']}"
+    for name in row["lam_label"].split(SAME):
+        rows = row["n_train"] if name.endswith("/n") else 1
+        if Fraction(name.removesuffix("/n")) / rows != Fraction(row["lam_exact"]):
+            yield f"λ is called {name} and is exactly {row['lam_exact']}"
 
 
 def check_extra(row: Mapping[str, Any]) -> Iterator[str]:

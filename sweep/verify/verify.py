@@ -38,7 +38,13 @@ from sweep.verify import rashomon_sets
 from sweep.verify.certificates import check_certificate, check_presence
 from sweep.verify.datasets import FoldKey, Tables
 from sweep.verify.lambda_paths import check_path_columns, check_stored_path, path_claims
-from sweep.verify.row_columns import check_effort, check_end, check_extra, check_unasked
+from sweep.verify.row_columns import (
+    check_effort,
+    check_end,
+    check_extra,
+    check_lam,
+    check_unasked,
+)
 from sweep.verify.rows_to_check import Ticker, sampled_rows
 
 _OF_EACH_TASK = frozenset(KEY_COLUMNS) | {
@@ -243,8 +249,7 @@ def _check_row(row: Mapping[str, Any], seen: set[bytes]) -> Iterator[str]:
     if own in seen:
         yield "the row is there twice"
     seen.add(own)
-    if row["lam"] != float(Fraction(row["lam_exact"])):
-        yield f"λ is {row['lam']} and exactly {row['lam_exact']}"
+    yield from check_lam(row)
     try:
         status = Status(row["status"])
     except ValueError:
@@ -389,6 +394,8 @@ def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> I
         return
     key = FoldKey.of(row)
     try:
+        if row["planned"] and not tables.is_called(row["data_hash"], row["dataset"]):
+            yield f"it is of another table than dataset {row['dataset']!r}"
         dataset = tables.dataset(row["data_hash"])
         n_test = int(tables.held_out(key).sum())
         n_train = len(dataset.frame) - n_test

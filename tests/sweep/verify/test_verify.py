@@ -225,6 +225,35 @@ def test_an_end_that_a_search_cannot_have_is_found(
     assert found == ([] if problem is None else [problem])
 
 
+def _rename(out: Path, column: str, names: dict[str, str]) -> list[str]:
+    """What is found where the plan has other names."""
+    assert verify_sweep(out).findings == []
+    plan = out / "plan.parquet"
+    table, known = pq.read_table(plan), pq.ParquetFile(plan).metadata.metadata
+    table = table.replace_schema_metadata({b"treesweep-sweep": known[b"treesweep-sweep"]})
+    found = pa.array([names.get(name, name) for name in table[column].to_pylist()])
+    table = table.set_column(table.column_names.index(column), column, found)
+    plan.write_bytes(checksummed_parquet.to_bytes(table))
+    return [finding.problem for finding in verify_sweep(out).findings]
+
+
+@pytest.mark.parametrize("label", ["0.5", "0.01 = 0.05", "2/n", "x"])
+def test_a_lambda_that_the_plan_calls_another_is_found(tmp_path: Path, label: str) -> None:
+    """Reports and results have the names of today's plan."""
+    text = "name: n\ndatasets: [monks-1]\nencodings: [onehot]\nsolvers: [cart]\n"
+    sweep = parse_spec(text + "lambdas: [0.05, {per-row: 3}]\n", tmp_path)
+    without_dask.finish(tmp_path / "out", sweep)
+    assert len(_rename(tmp_path / "out", "lam_label", {"0.05": label})) == 1
+
+
+def test_a_dataset_that_the_plan_calls_another_is_found(tmp_path: Path) -> None:
+    text = "name: n\ndatasets: [monks-1, monks-2]\nencodings: [onehot]\nlambdas: [0.05]\n"
+    without_dask.finish(tmp_path / "out", parse_spec(text + "solvers: [cart]\n", tmp_path))
+    swapped = {"monks-1": "monks-2", "monks-2": "monks-1"}
+    problems = _rename(tmp_path / "out", "dataset", swapped)
+    assert sorted(problems) == [f"it is of another table than dataset {n!r}" for n in swapped]
+
+
 def test_a_proof_by_a_solver_that_proves_nothing_is_found(tmp_path: Path) -> None:
     """The report would call the tree proven optimal."""
     text = "name: h\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\nsolvers: [cart]\n"
