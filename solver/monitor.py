@@ -26,7 +26,8 @@ class Snapshot:
     state : callable, optional
         Returns the search's state, which ``solve`` takes as its argument ``state``. Read its arrays
         inside the callback, because the search changes them afterwards. Only the arrays of the last
-        snapshot can also be read after ``solve`` has returned.
+        snapshot can also be read after ``solve`` has returned; after ``regularization_path`` not
+        even these, if it was stopped.
     lam : Fraction, optional
         Only on a λ-path: the λ of the current search. The tree, the objective and the bound belong
         to this λ; everything else, including the state, belongs to the whole path.
