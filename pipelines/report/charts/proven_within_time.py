@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -19,7 +20,7 @@ from pipelines.report.data.group_statistics import Floats
 _STEPS = 2000
 """The largest number of steps of a profile that are drawn."""
 
-_TALL = 8
+_TALL = 3
 """A legend of more lines is below the chart."""
 
 
@@ -71,16 +72,18 @@ def _fewer(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _add_legends(figure: Figure, left: Axes, right: Axes) -> None:
-    """Short legends are in the charts, a long one is below them."""
-    handles = max(
-        (axes.get_legend_handles_labels() for axes in (left, right)), key=lambda h: len(h[0])
-    )
-    if len(handles[0]) > _TALL:
-        figure.legend(*handles, loc="outside lower center", ncols=3, handlelength=2.4)
-        return
+    """A short legend is in its chart; long ones are one legend below both."""
+    below: dict[str, Artist] = {}
     for axes in (left, right):
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(loc="lower right", handlelength=2.4)
+        handles, labels = axes.get_legend_handles_labels()
+        if len(handles) > _TALL:
+            below |= dict(zip(labels, handles, strict=True))
+        elif handles:
+            axes.legend(loc="best", handlelength=2.4)
+    if below:
+        figure.legend(
+            list(below.values()), list(below), loc="outside lower center", ncols=3, handlelength=2.4
+        )
 
 
 def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
