@@ -37,6 +37,7 @@ class Column:
     why: str = ""  # what is refused, alone
     wish: Any = None  # the entry under ``columns`` that solves it
     choices: tuple[Any, ...] = ()  # entries between which only the user can decide
+    may_be_id: bool = False  # a number of its own in every row
 
 
 @dataclass(frozen=True)
@@ -151,9 +152,11 @@ def _inspect(column: pd.Series[Any], reference: DatasetRef, targets: tuple[str, 
     words = _reading(spec, is_constant=is_constant)
     if not is_constant and infer_columns(column.to_frame(), wish, few_values=0)[name] != spec:
         words += "; number if the encoding takes numbers"
-    if len(distinct) == len(column) > _EXAMPLES and pd.api.types.is_integer_dtype(column.dtype):
+    is_whole = pd.api.types.is_integer_dtype(column.dtype)
+    may_be_id = is_whole and given is None and len(distinct) == len(column) > _EXAMPLES
+    if may_be_id:
         words += "; all differ, so drop it if it is an id"
-    return Column(name, words, *facts)
+    return Column(name, words, *facts, may_be_id=may_be_id)
 
 
 def _choices(offered: Sequence[Any], given: Any) -> tuple[Any, ...]:

@@ -57,7 +57,7 @@ def write_sweep(inspection: Inspection) -> str:
     return _TEMPLATE.format(
         data=inspection.reference.path or inspection.reference.name,
         name=re.sub(r"[^A-Za-z0-9._-]+", "-", inspection.reference.name).strip("-.") or "sweep",
-        dataset=_dataset(fields, inspection.problems),
+        dataset=_dataset(fields, inspection),
         encodings="[continuous]" if regression
         else "[{encoding: quantiles, k: 4}, mdlp]" if numbers else "[onehot]",
         solvers="[quantbnb, cart]" if regression else "[branches, cart]",
@@ -86,7 +86,7 @@ def _entries(column: Column) -> Iterator[str]:
         yield f"#{as_yaml(column.name)}: {as_yaml(wish)}"  # in line without its #
 
 
-def _dataset(fields: dict[str, Any], problems: dict[str, Column]) -> str:
+def _dataset(fields: dict[str, Any], inspection: Inspection) -> str:
     lines: list[str] = []
     for name, value in fields.items():
         if name != "columns":
@@ -95,6 +95,20 @@ def _dataset(fields: dict[str, Any], problems: dict[str, Column]) -> str:
         lines.append("columns:")
         for column, wish in value.items():
             entry = f"{as_yaml(column)}: {as_yaml(wish)}"
-            refused = problems.get(column)
+            refused = inspection.problems.get(column)
             lines += [f"  {line}" for line in ([entry] if refused is None else _entries(refused))]
+    lines += _possible_ids(inspection, has_entries="columns" in fields)
     return "\n".join(f"  {'- ' if not i else '  '}{line}" for i, line in enumerate(lines))
+
+
+def _possible_ids(inspection: Inspection, *, has_entries: bool) -> list[str]:
+    """Comments that drop columns which only the user knows to be ids."""
+    names = [column.name for column in inspection.columns if column.may_be_id]
+    if not names:
+        return []
+    whose = "The values of this column" if len(names) == 1 else "The values of each column here"
+    why = f"# {whose} all differ. If they are ids, take the # away:"
+    entries = [f"{as_yaml(name)}: drop" for name in names]
+    if has_entries:
+        return [f"  {line}" for line in (why, *(f"#{entry}" for entry in entries))]
+    return [why, "#columns:", *(f"#  {entry}" for entry in entries)]

@@ -232,6 +232,26 @@ def test_init_says_why_it_reads_a_column_otherwise(tmp_path: Path) -> None:
     assert run("init", path, "--target", "y").stderr.startswith(noted)
 
 
+@pytest.mark.parametrize("entries", [[], ["--column", "x=category"]])
+def test_init_offers_to_drop_what_may_be_an_id(entries: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = {"no: 1": range(30), "unit#": range(5, 35), "x": [1, 2, 2] * 10, "y": ["a", "b"] * 15}
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+    def columns_of(sweep: str) -> dict[str, str]:
+        return yaml.safe_load(sweep)["datasets"][0].get("columns", {})
+
+    text = run("init", path, "--target", "y", *entries).stdout
+    described = {"x": "category"} if entries else {}
+    assert columns_of(text) == described
+    taken = re.sub(r"(?m)^( *)#(?! )( *.+: drop|columns:)$", r"\1\2", text)
+    taken = re.sub(r"(?m)^( *)#(  .+: drop)$", r"\1\2", taken)
+    assert columns_of(taken) == {**described, "no: 1": "drop", "unit#": "drop"}
+    told = run("init", path, "--target", "y", "--column", "no: 1=number", *entries).stdout
+    assert "unit#" in told
+    assert "no: 1: drop" not in told.replace('"', "").replace("'", "")
+
+
 @pytest.mark.parametrize("kind", [None, "drop", "{kind: drop}"])
 def test_a_table_without_a_feature_is_refused(tmp_path: Path, kind: str | None) -> None:
     path = tmp_path / "t.csv"
