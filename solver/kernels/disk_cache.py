@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import hashlib
 import logging
+import os
 import re
 import shutil
 import sys
@@ -33,7 +34,7 @@ class _UserCache(caching.UserWideCacheLocator):
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self._py_file, self._lineno = file, function.__code__.co_firstlineno
-        digest = hashlib.sha256((numba.__version__ + stamp_of(Path(file))).encode()).hexdigest()
+        digest = hashlib.sha256((numba.__version__ + stamp_of(file)).encode()).hexdigest()
         home = platformdirs.user_cache_path("treesweep") / "kernels"
         self._cache_path = str(home / f"{function.__module__}-{digest[:20]}")
 
@@ -79,7 +80,7 @@ class KernelCache(caching.FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        stamp = stamp_of(Path(function.__code__.co_filename))
+        stamp = stamp_of(function.__code__.co_filename)
         self._cache_file._source_stamp = None  # installations of one version differ in times
         self._cache_file._version = (numba.__version__, stamp)
 
@@ -127,10 +128,10 @@ def _say(name: str, seconds: int) -> None:
 
 
 @cache
-def stamp_of(kernel: Path) -> str:
+def stamp_of(kernel: str) -> str:
     """A hash of the names and the text of every source file that a kernel can reach."""
-    found = {Path(__file__)}
-    pending = [kernel, Path(__file__).with_name("jit.py")]
+    found = {__file__}
+    pending = [kernel, os.path.join(os.path.dirname(__file__), "jit.py")]
     while pending:
         path = pending.pop()
         if path not in found:
@@ -138,31 +139,54 @@ def stamp_of(kernel: Path) -> str:
             pending += _imported(path)
     digest = hashlib.sha256()
     for path in sorted(found):
-        text = path.read_bytes()
-        digest.update(f"{path.relative_to(_root(path))}:{len(text)}:".encode() + text)
+        text, name = _source(path), path[len(_root(os.path.dirname(path))) :]
+        digest.update(f"{name}:{len(text)}:".encode() + text)
     return digest.hexdigest()
 
 
-def _root(path: Path) -> Path:
-    """The folder that holds the file's top-level package."""
-    root = path.parent
-    while (root / "__init__.py").exists():
-        root = root.parent
-    return root
+# Two dozen modules with kernels reach the same hundred files: a process looks at each once. Paths
+# are text, since those of pathlib took half of the time of an import of the solvers.
+@cache
+def _source(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 @cache
-def _imported(path: Path) -> list[Path]:
+def _names(folder: str) -> frozenset[str]:
+    """What is in a folder; nothing if there is no such folder."""
+    try:
+        return frozenset(os.listdir(folder or os.curdir))
+    except OSError:
+        return frozenset()
+
+
+@cache
+def _root(folder: str) -> str:
+    """The folder that holds the top-level package of the modules of a folder."""
+    return _root(os.path.dirname(folder)) if "__init__.py" in _names(folder) else folder
+
+
+@cache
+def _imported(path: str) -> list[str]:
     """The files of its own package and of this one that a file imports at its top level."""
     found = []
-    for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+    for module, names in _IMPORT.findall(_source(path).decode()):
         inside = [name.split()[0] for name in names.strip("(").split(",") if name.strip()]
-        for root in {_root(path), _root(Path(__file__))}:
-            place = root.joinpath(*module.split("."))
-            for candidate in (place, *(place / name for name in inside)):
-                files = candidate.with_suffix(".py"), candidate / "__init__.py"
-                found += [file for file in files if file.exists()]
+        for root in {_root(os.path.dirname(path)), _root(os.path.dirname(__file__))}:
+            place = os.path.join(root, *module.split("."))
+            for candidate in (place, *(os.path.join(place, name) for name in inside)):
+                found += _files(candidate)
     return found
+
+
+@cache
+def _files(place: str) -> list[str]:
+    """The files of the module or of the package that would lie at a place."""
+    folder, name = os.path.split(place)
+    module = [f"{place}.py"] if f"{name}.py" in _names(folder) else []
+    package = os.path.join(place, "__init__.py")
+    return [*module, package] if "__init__.py" in _names(place) else module
 
 
 _IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*|[^\n]*)", re.MULTILINE)

@@ -6,7 +6,6 @@ They are plain functions of their arguments; Dask is only asked where they run a
 from __future__ import annotations
 
 import os
-import pathlib
 import socket
 import threading
 import time
@@ -90,7 +89,7 @@ def _load_kernels(solver: str) -> None:
 
 
 def _kernels_version() -> str:
-    stamp = stamp_of(pathlib.Path(catalogue.__file__))
+    stamp = stamp_of(catalogue.__file__)
     return f"{stamp} {os.environ.get('NUMBA_CACHE_DIR', '')}"
 
 
