@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.branches.kernels.state import Params
+from solver.branches.kernels.state import HUGE, Params
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.simd import LANES
 from solver.objective.exact_objective import INFINITE, CostScale
@@ -87,7 +87,7 @@ def params_of(
     ``settings`` are values of :data:`OPTIONS`; ``unit`` is the weight of a unit of the table.
     """
     slack = Fraction(str(settings["slack"]))
-    pairs = settings["pairs"] and _pairs_pay(problem, constraints)
+    pairs = settings["pairs"] and _pairs_pay(problem, constraints, unit)
     # A tree for fewer rows may have leaves that more rows leave too small (an empty one becomes
     # small), and a tree for other rows any: these bounds compare with such trees.
     grows = constraints.min_leaf <= unit or constraints.max_arity == 2
@@ -120,7 +120,9 @@ def params_of(
         and constraints.min_leaf <= unit,
         row_duals=settings["row_duals"] and _duals_pay(problem, cost_scale, constraints),
         recent=_kept_blocks(problem)
-        if settings["subset_bounds"] and constraints.min_leaf <= unit
+        if settings["subset_bounds"]
+        and constraints.min_leaf <= unit
+        and _weights_fit(problem, unit)
         else 0,
         recent_from=_RECENT_FROM,
     )
@@ -136,13 +138,20 @@ def _slack(lams: Fraction, cost_scale: CostScale) -> int:
     return min(max(int(lams * cost_scale.split), least), INFINITE // 2)
 
 
-def _pairs_pay(problem: Problem, constraints: TreeConstraints) -> bool:
+def _pairs_pay(problem: Problem, constraints: TreeConstraints, unit: int) -> bool:
     """Whether counting pairs of features is worth its time and room.
 
     Its time grows with the square of the number of codes, what it saves does not.
     """
     few = int((problem.arities - 1).sum()) <= _MOST_COLUMNS
+    if constraints.max_arity == 2 and not _weights_fit(problem, unit):
+        return False
     return few and constraints.max_arity**2 * problem.n_classes <= _LARGEST_TABLE
+
+
+def _weights_fit(problem: Problem, unit: int) -> bool:
+    """Whether sums of weights fit into the vectors of 32-bit numbers."""
+    return problem.total_weight // unit < HUGE
 
 
 def _duals_pay(problem: Problem, cost_scale: CostScale, constraints: TreeConstraints) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Shorts = NDArray[np.int32]
 Words = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 

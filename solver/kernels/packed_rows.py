@@ -33,6 +33,8 @@ class Table(NamedTuple):
         Columns ``columns[f]:columns[f + 1]`` belong to feature ``f``.
     values : (features + 1,)
         Number of a feature's first code when all codes of all features are numbered.
+    features : (values,)
+        The feature of every such number.
     labels : (rows,)
     sources : (rows,)
         The row of ``problem.codes``.
@@ -51,6 +53,7 @@ class Table(NamedTuple):
     bits: Words
     columns: Ints
     values: Ints
+    features: Ints
     labels: Ints
     sources: Ints
     weights: Ints
@@ -101,6 +104,7 @@ def _tabulated(problem: Problem) -> tuple[Table, int]:
         bits=bits,
         columns=columns,
         values=values,
+        features=np.repeat(np.arange(problem.n_features), problem.arities),
         labels=classes.astype(np.int64),
         sources=sources.astype(np.int64),
         weights=weights.astype(np.int64),

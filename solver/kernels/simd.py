@@ -26,16 +26,17 @@ _VECTOR = ir.VectorType(_INT, LANES)
 
 def _load(context: Any, builder: ir.IRBuilder, array: Any, kind: Any, at: Any, to: Any) -> Any:
     return builder.load(
-        _address(context, builder, array, kind, at, to), align=kind.dtype.bitwidth // 8
+        address(context, builder, array, kind, at, to), align=kind.dtype.bitwidth // 8
     )
 
 
 def _store(context: Any, builder: ir.IRBuilder, array: Any, kind: Any, at: Any, value: Any) -> None:
-    address = _address(context, builder, array, kind, at, value.type)
-    builder.store(value, address, align=kind.dtype.bitwidth // 8)
+    place = address(context, builder, array, kind, at, value.type)
+    builder.store(value, place, align=kind.dtype.bitwidth // 8)
 
 
-def _address(context: Any, builder: ir.IRBuilder, array: Any, kind: Any, at: Any, to: Any) -> Any:
+def address(context: Any, builder: ir.IRBuilder, array: Any, kind: Any, at: Any, to: Any) -> Any:
+    """A pointer of type ``to`` to an element of an array."""
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [at]), to.as_pointer())
 
@@ -48,7 +49,8 @@ def _spread(builder: ir.IRBuilder, number: Any) -> Any:
     return builder.shuffle_vector(one, nothing, everywhere)
 
 
-def _call(builder: ir.IRBuilder, name: str, result: Any, *arguments: Any) -> Any:
+def call(builder: ir.IRBuilder, name: str, result: Any, *arguments: Any) -> Any:
+    """The result of an instruction that LLVM names as a function."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(_declare(builder.module, kind, name), arguments)
 
@@ -72,14 +74,12 @@ def _operation(emit: Emit) -> Any:
 
 
 def _named(name: str) -> Emit:
-    return lambda builder, a, b: _call(builder, f"llvm.{name}.v{LANES}i64", _VECTOR, a, b)
+    return lambda builder, a, b: call(builder, f"llvm.{name}.v{LANES}i64", _VECTOR, a, b)
 
 
 lanes_add: Any = _operation(lambda builder, a, b: builder.add(a, b))
 lanes_sub: Any = _operation(lambda builder, a, b: builder.sub(a, b))
-lanes_min: Any = _operation(_named("smin"))
 lanes_max: Any = _operation(_named("smax"))
-lanes_copy: Any = _operation(lambda builder, a, b: b)
 
 
 @_intrinsic
@@ -94,46 +94,6 @@ def lanes_fill(typing_context: Any, out: Any, out_at: Any, number: Any) -> Any:
 
 
 @_intrinsic
-def lanes_multiply_add(
-    typing_context: Any, out: Any, out_at: Any, times: Any, a: Any, a_at: Any
-) -> Any:
-    """``out[out_at + j] = out[out_at + j] * times + a[a_at + j]``."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        before = _load(context, builder, args[0], out, args[1], _VECTOR)
-        more = _load(context, builder, args[3], a, args[4], _VECTOR)
-        product = builder.mul(before, _spread(builder, args[2]))
-        _store(context, builder, args[0], out, args[1], builder.add(product, more))
-        return context.get_dummy_value()
-
-    return types.void(out, types.int64, types.int64, a, types.int64), codegen
-
-
-@_intrinsic
-def lanes_least(typing_context: Any, a: Any, a_at: Any) -> Any:
-    """The least of ``a[a_at + j]``."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        numbers = _load(context, builder, args[0], a, args[1], _VECTOR)
-        return _call(builder, f"llvm.vector.reduce.smin.v{LANES}i64", _INT, numbers)
-
-    return types.int64(a, types.int64), codegen
-
-
-@_intrinsic
-def lanes_narrow(typing_context: Any, out: Any, out_at: Any, a: Any, a_at: Any) -> Any:
-    """``out[out_at + j] = a[a_at + j]``, cut to 32 bits."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        numbers = _load(context, builder, args[2], a, args[3], _VECTOR)
-        short = builder.trunc(numbers, ir.VectorType(ir.IntType(32), LANES))
-        _store(context, builder, args[0], out, args[1], short)
-        return context.get_dummy_value()
-
-    return types.void(out, types.int64, a, types.int64), codegen
-
-
-@_intrinsic
 def add_popcounts(
     typing_context: Any, out: Any, out_at: Any, words: Any, at: Any, word: Any, times: Any
 ) -> Any:
@@ -142,7 +102,7 @@ def add_popcounts(
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         there = _load(context, builder, args[2], words, args[3], _VECTOR)
         shared = builder.and_(there, _spread(builder, args[4]))
-        counts = _call(builder, f"llvm.ctpop.v{LANES}i64", _VECTOR, shared)
+        counts = call(builder, f"llvm.ctpop.v{LANES}i64", _VECTOR, shared)
         counts = builder.mul(counts, _spread(builder, args[5]))
         before = _load(context, builder, args[0], out, args[1], _VECTOR)
         _store(context, builder, args[0], out, args[1], builder.add(before, counts))
@@ -161,6 +121,6 @@ def sum_marked(typing_context: Any, numbers: Any, at: Any, word: Any) -> Any:
         marks = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
         there = _load(context, builder, args[0], numbers, args[1], all64)
         kept = builder.select(marks, there, ir.Constant(all64, None))
-        return _call(builder, "llvm.vector.reduce.add.v64i64", _INT, kept)
+        return call(builder, "llvm.vector.reduce.add.v64i64", _INT, kept)
 
     return types.uint64(numbers, types.int64, types.uint64), codegen

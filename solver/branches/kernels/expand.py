@@ -6,7 +6,7 @@ from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import first_bounds, refresh_split, supported
 from solver.branches.kernels.branch_rows import add_weights, drop_columns, pack_columns, word_weight
 from solver.branches.kernels.equivalent_points import find_floors
-from solver.branches.kernels.feature_pair_bounds import pair_binary
+from solver.branches.kernels.feature_pair_bounds import costs_by_pairs, pair_binary
 from solver.branches.kernels.lp_dual_bounds import dual_bound, has_duals, sum_duals
 from solver.branches.kernels.multiway_pair_bounds import pair_multiway
 from solver.branches.kernels.similar_branches import inherit_bounds
@@ -112,8 +112,7 @@ def start_children(s: Space, d: int) -> None:
 @helper
 def bound_by_pairs(s: Space, d: int) -> None:
     """Bound every child by what one more split, or more, could make of it."""
-    deep, last = d + 2 < s.params.depth, len(s.scratch.column_of)
-    binary = s.params.max_arity == 2
+    deep, binary = d + 2 < s.params.depth, s.params.max_arity == 2
     if binary:
         pair_binary(s, d, deep)
     else:
@@ -121,11 +120,12 @@ def bound_by_pairs(s: Space, d: int) -> None:
     for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         for value in range(s.table.values[feature], s.table.values[feature + 1]):
-            at = value
+            stump, bound = s.scratch.stump[value], s.scratch.pair_lower[value]
             if binary:
-                at = i + last * (value - s.table.values[feature])
+                code, floor = value - s.table.values[feature], s.scratch.floors[value]
+                stump, bound = costs_by_pairs(s, i, code, floor, deep)
             leaf = s.scratch.leaf[value]
-            stump, bound = min(leaf, s.scratch.stump[at]), min(leaf, s.scratch.pair_lower[at])
+            stump, bound = min(leaf, stump), min(leaf, bound)
             for b in range(s.params.budgets):
                 if b == 0 and s.params.budgets > 1:
                     continue

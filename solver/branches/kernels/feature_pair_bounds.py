@@ -2,258 +2,328 @@
 
 The class weights of ``f = v and g = u`` tell, before any child is created, what the split ``g``
 would make of the child ``f = v``. So every child's best single split is known exactly. The four
-cells of each pair bound a larger tree of the child: a purification bound of two steps.
+cells of each pair bound the errors of larger trees of the child: a purification bound for each
+number of splits.
+
+Vectors have one number for each of SHORT_LANES columns ``g``. Names end with the codes of ``f`` and
+``g`` in a cell: ``weight_10`` is the weight where f = 1 and g = 0.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from solver.branches.kernels import stack_frame
-from solver.branches.kernels.branch_rows import add_weights, columns_at
-from solver.branches.kernels.state import (
-    BLOCK,
-    ERRORS,
-    FLOOR,
-    KEPT,
-    LOW,
-    MOST,
-    MOST_KEPT_COLUMNS,
-    N00,
-    N01,
-    N10,
-    N11,
-    NEXT,
-    SECOND,
-    SPARE,
-    STUMPS,
-    VALUE,
-    WEIGHT,
-    Scratch,
-    Space,
-)
-from solver.kernels.constants import ZERO
+from solver.branches.kernels.branch_rows import columns_at
+from solver.branches.kernels.state import HUGE, KEPT, MOST_KEPT_COLUMNS, SPLITS, Space
+from solver.kernels.constants import ZERO, Shorts
 from solver.kernels.jit import helper
-from solver.kernels.simd import (
-    lanes_add,
-    lanes_copy,
-    lanes_fill,
-    lanes_least,
-    lanes_max,
-    lanes_min,
-    lanes_narrow,
-    lanes_sub,
+from solver.kernels.simd32 import (
+    SHORT_LANES,
+    both,
+    counted,
+    either,
+    exceeds,
+    largest,
+    least,
+    load,
+    lowest,
+    minus,
+    plus,
+    shared_bits,
+    spread,
+    store,
+    without,
 )
 from solver.objective.exact_objective import INFINITE
 
 
 @helper
-def count_cells(s: Space, d: int, i: int, begin: int) -> None:
-    """Class weights of the cells of column ``i`` with a block of columns, summed up."""
-    work = s.scratch.work
-    for row in range(WEIGHT, NEXT + 4 * BLOCK, BLOCK):
-        lanes_fill(work, row, 0)
-    for k in range(s.stack.head[d, stack_frame.N_CLASSES]):
-        lanes_fill(work, N11, 0)
+def shared_weights(s: Space, d: int, w: int, word: np.uint64, at: int) -> Any:
+    """The weight that a word shares with the words from ``at`` on."""
+    n_planes = len(s.table.scales)
+    if n_planes == 0:
+        return shared_bits(s.stack.words, at, word, 1)
+    head, sums = s.stack.head[d], spread(0)
+    plane_at = head[stack_frame.WORDS_AT] + head[stack_frame.N_WORDS] + w * n_planes
+    for plane in range(n_planes):
+        part = word & s.stack.words[plane_at + plane]
+        if part != ZERO:
+            sums = plus(sums, shared_bits(s.stack.words, at, part, s.table.scales[plane]))
+    return sums
+
+
+@helper
+def top_two(most: Any, second: Any, weight: Any) -> tuple[Any, Any]:
+    """The largest and the second largest weight of a class, with those of one more class."""
+    return largest(most, weight), largest(second, least(most, weight))
+
+
+@helper
+def keep_cell(kept: Shorts, at: int, cell: int, weight: Any, most: Any, second: Any) -> Any:
+    """Keep the errors of a cell as a leaf, and the least after one more split, which predicts two
+    classes; return the errors."""
+    errors = minus(weight, most)
+    store(kept, at + (1 + cell) * SHORT_LANES, errors)
+    store(kept, at + (5 + cell) * SHORT_LANES, minus(errors, second))
+    return errors
+
+
+@helper
+def count_cells(s: Space, d: int, i: int, begin: int, at: int) -> tuple[Any, Any]:
+    """Count the cells of column ``i`` with the columns from ``begin`` on; keep them at ``at``.
+
+    Returns the errors of the single splits of ``i``'s children.
+    """
+    head, counts, step = s.stack.head[d], s.scratch.column_counts, s.scratch.step[0]
+    n_columns, n_classes = head[stack_frame.N_COLUMNS], head[stack_frame.N_CLASSES]
+    columns = columns_at(s, d)
+    most_11 = most_10 = most_01 = most_00 = spread(0)
+    next_11 = next_10 = next_01 = next_00 = spread(0)
+    weight_11 = spread(0)
+    for k in range(n_classes):
+        count_11 = spread(0)
         for w in range(s.stack.segments[d, k], s.stack.segments[d, k + 1]):
-            word = column_word(s, d, i, w)
+            word = s.stack.words[columns + w * n_columns + i]
             if word != ZERO:
-                add_weights(s, d, w, word, begin, work, N11)
-        single, total = s.scratch.singles[k, i], s.scratch.totals[k]
-        lanes_fill(work, N10, single)
-        lanes_sub(work, N10, work, N11)
-        lanes_copy(work, N01, s.scratch.singles[k], begin)
-        lanes_sub(work, N01, work, N11)
-        lanes_fill(work, N00, total - single)
-        lanes_sub(work, N00, work, N01)
-        for cell in range(4):
-            at = cell * BLOCK
-            lanes_add(work, WEIGHT + at, work, N11 + at)
-            lanes_copy(work, SPARE, work, N11 + at)
-            lanes_min(work, SPARE, work, MOST + at)
-            lanes_max(work, NEXT + at, work, SPARE)
-            lanes_max(work, MOST + at, work, N11 + at)
+                count_11 = plus(
+                    count_11, shared_weights(s, d, w, word, columns + w * n_columns + begin)
+                )
+        single = s.scratch.singles[k, i]
+        count_10 = minus(spread(single), count_11)
+        count_01 = minus(load(counts, k * step + begin), count_11)
+        count_00 = minus(spread(s.scratch.totals[k] - single), count_01)
+        weight_11 = plus(weight_11, count_11)
+        most_11, next_11 = top_two(most_11, next_11, count_11)
+        most_10, next_10 = top_two(most_10, next_10, count_10)
+        most_01, next_01 = top_two(most_01, next_01, count_01)
+        most_00, next_00 = top_two(most_00, next_00, count_00)
+    kept, of_i, others = s.scratch.kept, counts[n_classes * step + i], n_classes * step + begin
+    weight_10, weight_01 = minus(spread(of_i), weight_11), minus(load(counts, others), weight_11)
+    rest = spread(head[stack_frame.TOTAL] - of_i)
+    store(kept, at, weight_11)
+    errors_11 = keep_cell(kept, at, 0, weight_11, most_11, next_11)
+    errors_10 = keep_cell(kept, at, 1, weight_10, most_10, next_10)
+    errors_01 = keep_cell(kept, at, 2, weight_01, most_01, next_01)
+    errors_00 = keep_cell(kept, at, 3, minus(rest, weight_01), most_00, next_00)
+    singles = s.scratch.single_errors
+    lower(singles, begin, plus(errors_10, errors_00))
+    lower(singles, step + begin, plus(errors_11, errors_01))
+    return plus(errors_01, errors_00), plus(errors_11, errors_10)
 
 
 @helper
-def column_word(s: Space, d: int, i: int, w: int) -> np.uint64:
-    """One word of a column of the frame."""
-    at = columns_at(s, d) + w * s.stack.head[d, stack_frame.N_COLUMNS]
-    return np.uint64(s.stack.words[at + i])
+def lower(out: Shorts, at: int, vector: Any) -> None:
+    """Keep the lesser numbers of those at ``at`` and of a vector."""
+    store(out, at, least(load(out, at), vector))
 
 
 @helper
-def bound_cell(s: Space, deep: bool, i: int, begin: int, code_f: int, code_g: int) -> None:
-    """Bound the subtree of a cell; INFINITE where no split should make such a cell.
+def beyond(begin: int, n_columns: int) -> Any:
+    """HUGE for columns that do not exist."""
+    return both(exceeds(counted(begin), spread(n_columns - 1)), spread(HUGE))
+
+
+@helper
+def note_duplicates(s: Space, d: int, i: int, begin: int, at: int) -> None:
+    """Mark the columns that separate the rows of the branch as the pair's first one does."""
+    head, counts = s.stack.head[d], s.scratch.column_counts
+    weights, total = head[stack_frame.N_CLASSES] * s.scratch.step[0], head[stack_frame.TOTAL]
+    # The weight where the two differ.
+    shared = load(s.scratch.kept, at)
+    other = minus(plus(spread(counts[weights + i]), load(counts, weights + begin)), shared)
+    other = minus(other, shared)
+    if lowest(least(other, minus(spread(total), other))) > 0:
+        return
+    for j in range(begin, min(begin + SHORT_LANES, head[stack_frame.N_COLUMNS])):
+        differ = counts[weights + i] + counts[weights + j] - 2 * s.scratch.kept[at + j - begin]
+        if differ == 0 or differ == total:
+            s.scratch.duplicate[s.stack.live[d, j]] = 1
+
+
+@helper
+def count_row(s: Space, d: int, i: int, start: int) -> int:
+    """Count the cells of column ``i`` with all columns after it; keep them at ``start``.
+
+    Returns where they end.
+    """
+    n_columns, at = s.stack.head[d, stack_frame.N_COLUMNS], start
+    best_0 = best_1 = spread(HUGE)
+    joint = s.stack.head[d, stack_frame.JOINT_AT] + i * n_columns
+    for begin in range(i + 1, n_columns, SHORT_LANES):
+        errors_0, errors_1 = count_cells(s, d, i, begin, at)
+        none = beyond(begin, n_columns)
+        best_0, best_1 = (
+            least(best_0, largest(errors_0, none)),
+            least(best_1, largest(errors_1, none)),
+        )
+        if s.stack.head[d, stack_frame.HAS_JOINT]:
+            # What is written beyond the last column is overwritten by the next row.
+            store(s.stack.joint, joint + begin, load(s.scratch.kept, at))
+        if s.params.duplicates:
+            note_duplicates(s, d, i, begin, at)
+        at += KEPT
+    singles, step = s.scratch.single_errors, s.scratch.step[0]
+    singles[i] = np.int32(min(singles[i], lowest(best_0)))
+    singles[step + i] = np.int32(min(singles[step + i], lowest(best_1)))
+    return at
+
+
+@helper
+def set_limits(s: Space, deep: bool) -> None:
+    """Write the weights that a cell's best tree must exceed to pay, see :func:`bound_cell`."""
+    limits, error, split = s.scratch.limits, s.params.error, s.params.split
+    limits[0] = np.int32(min(s.params.min_leaf - 1, HUGE))
+    for k in range(1, 4):
+        limit = min(k * (split // error) + k * (split % error) // error, HUGE)
+        if k > 1 and not deep:
+            limit = HUGE
+        limits[k] = np.int32(limit if s.params.support else -1)
+
+
+@helper
+def bound_cell(
+    s: Space, at: int, cell: int, weight: Any, beside_f: Any, beside_g: Any, of_f: Any, of_g: Any
+) -> tuple[Any, Any, Any]:
+    """Errors of a cell as a leaf; the least after one more split; HUGE where it cannot pay.
 
     One more split leaves at least the errors beyond the two largest classes of the cell. It is no
-    better than the child's best single split, except for the child's rows outside the cell: that
-    split would serve the child as well.
+    better than the child's best single split, ``of_f`` or ``of_g``, except for the child's rows
+    outside the cell: that split would serve the child as well. No split should make a cell whose
+    weight exceeds the cost of its best tree by no more than a split: of a leaf, of a tree of one
+    split, and of larger ones.
     """
-    work, error, split = s.scratch.work, s.params.error, s.params.split
-    more = 0 if deep else INFINITE // 2
-    least = split if s.params.support else -INFINITE
-    cell = 2 * (1 - code_f) + 1 - code_g
-    beside_f, beside_g = 2 * (1 - code_f) + code_g, 2 * code_f + 1 - code_g
-    of_f = s.scratch.single_errors[code_f, i]
-    lanes_copy(work, SPARE, s.scratch.single_errors[code_g], begin)
-    for j in range(BLOCK):
-        weight = work[WEIGHT + cell * BLOCK + j]
-        errors = weight - work[MOST + cell * BLOCK + j]
-        second = errors - work[NEXT + cell * BLOCK + j]
-        second = max(second, of_f - work[WEIGHT + beside_f * BLOCK + j])
-        second = max(second, work[SPARE + j] - work[WEIGHT + beside_g * BLOCK + j])
-        low = min(error * errors, split + more + min(error * second, split))
-        pays = (weight >= s.params.min_leaf) & (error * weight - low > least)
-        work[LOW + cell * BLOCK + j] = low if pays else INFINITE
-        work[ERRORS + cell * BLOCK + j] = errors
-        work[SECOND + cell * BLOCK + j] = min(second, errors)
+    kept, limits = s.scratch.kept, s.scratch.limits
+    errors = load(kept, at + (1 + cell) * SHORT_LANES)
+    second = load(kept, at + (5 + cell) * SHORT_LANES)
+    second = largest(second, largest(minus(of_f, beside_f), minus(of_g, beside_g)))
+    second = least(second, errors)
+    pays = exceeds(minus(weight, errors), spread(limits[1]))
+    pays = either(pays, exceeds(minus(weight, second), spread(limits[2])))
+    pays = either(pays, exceeds(weight, spread(limits[3])))
+    pays = both(pays, exceeds(weight, spread(limits[0])))
+    return errors, second, without(spread(HUGE), pays)
 
 
 @helper
-def bound_child(s: Space, deep: bool, a: int, b: int, child: int) -> None:
-    """Bound a child by each split of it into the cells ``a`` and ``b``.
+def bound_child(
+    out: Shorts, at: int, step: int, a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]
+) -> None:
+    """Bound the errors of a child's trees that begin with a split into the cells ``a`` and ``b``.
 
-    Its tree has one split; or one more in one of the cells; or at least two more, both in one cell
-    with the other one a leaf; or one in each; or at least three.
+    A tree of two splits has one more in one of the cells. One of three has two in one cell, with
+    the other one a leaf, or one in each. One of four has a cell with at most one.
     """
-    work, error, split = s.scratch.work, s.params.error, s.params.split
-    more = 0 if deep else INFINITE // 2
-    for j in range(BLOCK):
-        low_a, low_b = work[LOW + a * BLOCK + j], work[LOW + b * BLOCK + j]
-        errors_a, errors_b = work[ERRORS + a * BLOCK + j], work[ERRORS + b * BLOCK + j]
-        second_a, second_b = work[SECOND + a * BLOCK + j], work[SECOND + b * BLOCK + j]
-        floor = work[FLOOR + j]
-        stump = split + error * (errors_a + errors_b)
-        one = 2 * split + error * max(floor, min(errors_a + second_b, second_a + errors_b))
-        two = 3 * split + error * max(floor, min(second_a + second_b, min(errors_a, errors_b)))
-        three = 4 * split + error * floor
-        value = max(min(stump, min(one, min(two, three)) + more), split + low_a + low_b)
-        pays = (low_a < INFINITE) & (low_b < INFINITE)
-        work[VALUE + child * BLOCK + j] = value if pays else INFINITE
-        work[STUMPS + child * BLOCK + j] = stump if pays else INFINITE
+    closed = largest(a[2], b[2])
+    lower(out, at, largest(plus(a[0], b[0]), closed))
+    two = least(plus(a[0], b[1]), plus(a[1], b[0]))
+    lower(out, at + step, largest(two, closed))
+    three = least(plus(a[1], b[1]), least(a[0], b[0]))
+    lower(out, at + 2 * step, largest(three, closed))
+    lower(out, at + 3 * step, largest(least(a[1], b[1]), closed))
 
 
 @helper
-def note_single_errors(scratch: Scratch, i: int, begin: int, n: int) -> None:
-    """Note the fewest errors of a single split of the children of a pair of columns."""
-    work, best = scratch.work, scratch.single_errors
-    for cell in range(4):
-        at = ERRORS + cell * BLOCK
-        lanes_copy(work, at, work, WEIGHT + cell * BLOCK)
-        lanes_sub(work, at, work, MOST + cell * BLOCK)
-        for j in range(n, BLOCK):
-            work[at + j] = INFINITE
-    for code in range(2):
-        # Cells 11 and 10 make f = 1, cells 11 and 01 make g = 1.
-        lanes_copy(work, SPARE, work, ERRORS + (2 - 2 * code) * BLOCK)
-        lanes_add(work, SPARE, work, ERRORS + (3 - 2 * code) * BLOCK)
-        best[code, i] = min(best[code, i], lanes_least(work, SPARE))
-        lanes_copy(work, SPARE, work, ERRORS + (1 - code) * BLOCK)
-        lanes_add(work, SPARE, work, ERRORS + (3 - code) * BLOCK)
-        lanes_min(best[code], begin, work, SPARE)
+def bound_row(s: Space, d: int, i: int, start: int) -> int:
+    """Let column ``i`` and each of those after it split each other's children; their cells are kept
+    from ``start`` on. Returns where they end."""
+    n_columns, step, at = s.stack.head[d, stack_frame.N_COLUMNS], s.scratch.step[0], start
+    counts, singles, of_row = s.scratch.column_counts, s.scratch.single_errors, s.scratch.of_row
+    weights = s.stack.head[d, stack_frame.N_CLASSES] * step
+    of_i, total = spread(counts[weights + i]), s.stack.head[d, stack_frame.TOTAL]
+    rest = minus(spread(total), of_i)
+    of_f0, of_f1 = spread(singles[i]), spread(singles[step + i])
+    for row in range(2 * SPLITS):
+        store(of_row, row * SHORT_LANES, spread(HUGE))
+    for begin in range(i + 1, n_columns, SHORT_LANES):
+        weight_11 = load(s.scratch.kept, at)
+        weight_10 = minus(of_i, weight_11)
+        weight_01 = minus(load(counts, weights + begin), weight_11)
+        weight_00 = minus(rest, weight_01)
+        of_g0, of_g1 = load(singles, begin), load(singles, step + begin)
+        cell_11 = bound_cell(s, at, 0, weight_11, weight_10, weight_01, of_f1, of_g1)
+        cell_10 = bound_cell(s, at, 1, weight_10, weight_11, weight_00, of_f1, of_g0)
+        cell_01 = bound_cell(s, at, 2, weight_01, weight_00, weight_11, of_f0, of_g1)
+        cell_00 = bound_cell(s, at, 3, weight_00, weight_01, weight_10, of_f0, of_g0)
+        none = beyond(begin, n_columns)
+        bound_child(s.scratch.fewest, begin, step, cell_10, cell_00)
+        bound_child(s.scratch.fewest, SPLITS * step + begin, step, cell_11, cell_01)
+        cell_01 = cell_01[0], cell_01[1], largest(cell_01[2], none)
+        cell_11 = cell_11[0], cell_11[1], largest(cell_11[2], none)
+        bound_child(of_row, 0, SHORT_LANES, cell_01, cell_00)
+        bound_child(of_row, SPLITS * SHORT_LANES, SHORT_LANES, cell_11, cell_10)
+        at += KEPT
+    for row in range(2 * SPLITS):
+        most = lowest(load(of_row, row * SHORT_LANES))
+        s.scratch.fewest[row * step + i] = np.int32(min(s.scratch.fewest[row * step + i], most))
+    return at
 
 
 @helper
-def note_duplicates(s: Space, d: int, begin: int, n: int) -> None:
-    """Mark the columns that separate the rows of the branch as the pair's first one does."""
-    work = s.scratch.work
-    lanes_copy(work, SPARE, work, WEIGHT + BLOCK)
-    lanes_add(work, SPARE, work, WEIGHT + 2 * BLOCK)
-    lanes_copy(work, N11, work, WEIGHT)
-    lanes_add(work, N11, work, WEIGHT + 3 * BLOCK)
-    lanes_min(work, SPARE, work, N11)
-    if lanes_least(work, SPARE) > 0:
-        return
-    for j in range(n):
-        if work[SPARE + j] == 0:
-            s.scratch.duplicate[s.stack.live[d, begin + j]] = 1
-
-
-@helper
-def count_block(s: Space, d: int, i: int, begin: int, n: int, at: int, refined: bool) -> None:
-    """Count the cells of column ``i`` and ``n`` columns from ``begin``; keep them at ``at``."""
-    work = s.scratch.work
-    count_cells(s, d, i, begin)
-    if s.stack.head[d, stack_frame.HAS_JOINT]:
-        # What is written beyond the last column is overwritten by the next row.
-        joint_at = (
-            s.stack.head[d, stack_frame.JOINT_AT]
-            + i * s.stack.head[d, stack_frame.N_COLUMNS]
-            + begin
-        )
-        lanes_narrow(s.stack.joint, joint_at, work, WEIGHT)
-    if s.params.duplicates:
-        note_duplicates(s, d, begin, n)
-    if refined:
-        note_single_errors(s.scratch, i, begin, n)
-    for row in range(0, KEPT, BLOCK):
-        lanes_copy(s.scratch.kept, at + row, work, WEIGHT + row)
-
-
-@helper
-def bound_block(s: Space, i: int, begin: int, n: int, at: int, deep: bool) -> None:
-    """Let column ``i`` and each of a block of columns split each other's children."""
-    last, work = len(s.scratch.column_of), s.scratch.work
-    for row in range(0, KEPT, BLOCK):
-        lanes_copy(work, WEIGHT + row, s.scratch.kept, at + row)
-    bound_cell(s, deep, i, begin, 1, 1)
-    bound_cell(s, deep, i, begin, 1, 0)
-    bound_cell(s, deep, i, begin, 0, 1)
-    bound_cell(s, deep, i, begin, 0, 0)
-    lanes_fill(work, FLOOR, s.scratch.floors_by_code[1, i])
-    bound_child(s, deep, 0, 1, 0)
-    lanes_fill(work, FLOOR, s.scratch.floors_by_code[0, i])
-    bound_child(s, deep, 2, 3, 1)
-    lanes_copy(work, FLOOR, s.scratch.floors_by_code[1], begin)
-    bound_child(s, deep, 0, 2, 2)
-    lanes_copy(work, FLOOR, s.scratch.floors_by_code[0], begin)
-    bound_child(s, deep, 1, 3, 3)
-    for row in range(VALUE, STUMPS + 4 * BLOCK, BLOCK):
-        for j in range(n, BLOCK):
-            work[row + j] = INFINITE
-    for code in range(2):
-        row, at = (1 - code) * BLOCK, code * last
-        lower, stump = s.scratch.pair_lower, s.scratch.stump
-        lower[at + i] = min(lower[at + i], lanes_least(work, VALUE + row))
-        stump[at + i] = min(stump[at + i], lanes_least(work, STUMPS + row))
-        lanes_min(lower, at + begin, work, VALUE + 2 * BLOCK + row)
-        lanes_min(stump, at + begin, work, STUMPS + 2 * BLOCK + row)
-
-
-@helper
-def pair_binary(s: Space, d: int, deep: bool) -> None:
-    """Bound all children by pairs, where every feature has two codes.
-
-    Columns then are live features, and ``scratch.pair_lower[c · columns + j]`` and
-    ``scratch.stump`` hold the results of code ``c`` of column ``j``.
-    """
-    n_columns, last = s.stack.head[d, stack_frame.N_COLUMNS], len(s.scratch.column_of)
+def start_pairs(s: Space, d: int) -> None:
+    """Write the column counts as 32-bit numbers, and that no pair is known yet."""
+    head, counts, step = s.stack.head[d], s.scratch.column_counts, s.scratch.step[0]
+    n_columns, n_classes = head[stack_frame.N_COLUMNS], head[stack_frame.N_CLASSES]
+    for j in range(n_columns):
+        counts[n_classes * step + j] = 0
+    for k in range(n_classes):
+        for j in range(n_columns):
+            count = np.int32(s.scratch.singles[k, j])
+            counts[k * step + j] = count
+            counts[n_classes * step + j] += count
     refined = n_columns <= MOST_KEPT_COLUMNS
     for code in range(2):
         for j in range(n_columns):
             value = s.table.values[s.stack.live[d, j]] + code
-            s.scratch.pair_lower[code * last + j] = INFINITE
-            s.scratch.stump[code * last + j] = INFINITE
-            s.scratch.floors_by_code[code, j] = s.scratch.floors[value]
-            s.scratch.single_errors[code, j] = (
-                s.scratch.leaf[value] // s.params.error if refined else -1
-            )
+            errors = s.scratch.leaf[value] // s.params.error if refined else -1
+            s.scratch.single_errors[code * step + j] = np.int32(errors)
+            for k in range(SPLITS):
+                s.scratch.fewest[(SPLITS * code + k) * step + j] = np.int32(HUGE)
+
+
+@helper
+def pair_binary(s: Space, d: int, deep: bool) -> None:
+    """Bound the errors of all children by pairs, where every feature has two codes.
+
+    Columns then are live features. :func:`costs_by_pairs` has the results.
+    """
+    n_columns = s.stack.head[d, stack_frame.N_COLUMNS]
+    start_pairs(s, d)
+    set_limits(s, deep)
     # Two passes, for the single splits of all children must be known; one where there is no room
     # to keep the counts of all pairs.
-    at = 0
-    for i in range(n_columns):
-        for begin in range(i + 1, n_columns, BLOCK):
-            n = min(n_columns - begin, BLOCK)
-            count_block(s, d, i, begin, n, at, refined)
-            if refined:
-                at += KEPT
-            else:
-                bound_block(s, i, begin, n, at, deep)
-    if not refined:
+    if n_columns > MOST_KEPT_COLUMNS:
+        for i in range(n_columns):
+            count_row(s, d, i, 0)
+            bound_row(s, d, i, 0)
         return
     at = 0
     for i in range(n_columns):
-        for begin in range(i + 1, n_columns, BLOCK):
-            bound_block(s, i, begin, min(n_columns - begin, BLOCK), at, deep)
-            at += KEPT
+        at = count_row(s, d, i, at)
+    at = 0
+    for i in range(n_columns):
+        at = bound_row(s, d, i, at)
+
+
+@helper
+def costs_by_pairs(s: Space, column: int, code: int, floor: int, deep: bool) -> tuple[int, int]:
+    """The least cost of a single split of a child, and a bound on that of all trees with splits;
+    INFINITE if none can pay. The child has at least ``floor`` errors."""
+    at, step = SPLITS * code * s.scratch.step[0] + column, s.scratch.step[0]
+    errors = s.scratch.fewest[at]
+    if errors >= HUGE:
+        return INFINITE, INFINITE
+    stump = s.params.split + s.params.error * errors
+    if not deep:
+        return stump, stump
+    # Two bounds hold for larger trees: with the child's floor, and with the cells' errors alone.
+    # The larger one for each number of splits is tighter, but six searches were longer by it.
+    cells, floored = (SPLITS + 1) * s.params.split, INFINITE
+    for k in range(1, SPLITS):
+        price, errors = (k + 1) * s.params.split, s.scratch.fewest[at + k * step]
+        cells = min(cells, price + s.params.error * errors)
+        errors = max(floor, errors) if k + 1 < SPLITS else floor
+        floored = min(floored, price + s.params.error * errors)
+    return stump, min(stump, max(cells, floored))

@@ -31,14 +31,7 @@ def branch_hash(s: Space, row_key: np.uint64, depth: int) -> np.uint64:
 @helper
 def feature_of(table: Table, value: int) -> int:
     """The feature that a value belongs to."""
-    low, high = 0, len(table.values) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if table.values[middle] <= value:
-            low = middle
-        else:
-            high = middle
-    return low
+    return int(table.features[value])
 
 
 @helper

@@ -6,13 +6,19 @@ import numpy as np
 
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import rank
-from solver.branches.kernels.branch_rows import add_weights
-from solver.branches.kernels.feature_pair_bounds import column_word
+from solver.branches.kernels.branch_rows import add_weights, columns_at
 from solver.branches.kernels.state import BLOCK, Scratch, Space
 from solver.kernels.constants import ZERO
 from solver.kernels.jit import helper
 from solver.kernels.packed_rows import Table
 from solver.objective.exact_objective import INFINITE
+
+
+@helper
+def column_word(s: Space, d: int, i: int, w: int) -> np.uint64:
+    """One word of a column of the frame."""
+    at = columns_at(s, d) + w * s.stack.head[d, stack_frame.N_COLUMNS]
+    return np.uint64(s.stack.words[at + i])
 
 
 @helper

@@ -36,7 +36,8 @@ from solver.branches.kernels.state import (
 )
 from solver.kernels.constants import ONE, ZERO
 from solver.kernels.jit import helper
-from solver.kernels.simd import LANES, add_popcounts, lanes_fill, lanes_least, lanes_multiply_add
+from solver.kernels.simd import LANES
+from solver.kernels.simd32 import SHORT_LANES, least, lowest, plus, shared_bits, spread, store
 from solver.objective.exact_objective import INFINITE
 
 _WINDOW = 256  # comparisons between two decisions
@@ -310,35 +311,40 @@ def mark_others(s: Space, n: int) -> None:
 
 @helper
 def may_raise(s: Space, block: int, budget: int, low: int) -> bool:
-    """Write what a block's branches tell of the rows outside ``scratch.row_set`` to
-    ``scratch.told``, negative; whether one of these bounds is above ``low``."""
-    told, words, planes = s.scratch.told, len(s.scratch.row_set), len(s.table.scales)
+    """Write the weights that a block's branches have in ``scratch.row_set`` to ``scratch.outside``;
+    whether they are so small that a bound may be above ``low``."""
+    rows, words, planes = s.recent.recent_rows, len(s.scratch.row_set), len(s.table.scales)
     spare = (s.recent.recent_best[block, budget] - low) // s.params.error
-    lanes_fill(told, 0, 0)
+    first = second = spread(0)
     for w in range(words):
         at, others = (block * words + w) * LANES, s.scratch.row_set[w]
         if planes == 0:
-            add_popcounts(told, 0, s.recent.recent_rows, at, others, 1)
+            first = plus(first, shared_bits(rows, at, others, 1))
+            second = plus(second, shared_bits(rows, at + SHORT_LANES, others, 1))
         for plane in range(planes):
-            part = others & s.scratch.row_planes[plane, w]
+            part, scale = others & s.scratch.row_planes[plane, w], s.table.scales[plane]
             if part != ZERO:
-                add_popcounts(told, 0, s.recent.recent_rows, at, part, s.table.scales[plane])
-        if w % 8 == 7 and lanes_least(told, 0) > spare:
+                first = plus(first, shared_bits(rows, at, part, scale))
+                second = plus(second, shared_bits(rows, at + SHORT_LANES, part, scale))
+        if (w % 8 == 7 or w + 1 == words) and lowest(least(first, second)) > spare:
             return False
-    at = (block * s.params.budgets + budget) * LANES
-    lanes_multiply_add(told, 0, s.params.error, s.recent.recent_lower, at)
-    return bool(lanes_least(told, 0) < -low)
+    store(s.scratch.outside, 0, first)
+    store(s.scratch.outside, SHORT_LANES, second)
+    return True
 
 
 @helper
 def take_bounds(s: Space, d: int, value: int, block: int, budget: int) -> None:
-    """Raise the bounds of a child by those that :func:`may_raise` wrote."""
+    """Raise the bounds of a child by those of a block, with the weights of :func:`may_raise`."""
     lower = s.stack.child_lower[d, value]
     for lane in range(LANES):
+        loss = s.params.error * s.scratch.outside[lane]
+        own = -s.recent.recent_lower[block, budget * LANES + lane]
+        if own - loss <= lower[budget] and s.params.budgets == 1:
+            continue
         node = s.recent.recent_node[block, lane] - 1
         if node < 0 or (s.params.depth < INFINITE and s.memo.node_literals[node, 1] > d + 1):
             continue
-        loss = s.scratch.told[lane] - s.recent.recent_lower[block, budget * LANES + lane]
         for b in range(s.params.budgets):
             low = -s.recent.recent_lower[block, b * LANES + lane] - loss
             lower[b] = max(lower[b], low)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solver.branches.kernels import stack_frame
-from solver.kernels.constants import Floats, Ints, Words
+from solver.kernels.constants import Floats, Ints, Shorts, Words
 from solver.kernels.hash_tables import slots_for
 from solver.kernels.packed_rows import Table, packed
 from solver.kernels.pass_by_reference import by_reference
 from solver.kernels.simd import LANES
+from solver.kernels.simd32 import SHORT_LANES
 
 
 @by_reference
@@ -121,11 +121,11 @@ class Stack(NamedTuple):
     child_upper: Ints  # (frames, values, budgets)
     child_weight: Ints  # (frames, values)
     child_node: Ints  # (frames, values) −1: not known
-    rows: NDArray[np.int32]  # row of the table at every position; −1: none
+    rows: Shorts  # row of the table at every position; −1: none
     words: Words  # of a frame: its positions, its planes, its columns
     keys: Words  # key of the row at every position; 0: none
     duals: Words  # row dual at every position; 0: none
-    joint: NDArray[np.int32]  # of a frame: weight of every pair of columns i < j
+    joint: Shorts  # of a frame: weight of every pair of columns i < j
 
 
 @by_reference
@@ -153,9 +153,13 @@ class Scratch(NamedTuple):
     leaf: Ints  # (values,)
     duplicate: Ints  # (features,)
     allowed: Ints  # (features,) whether no leaf is too small
-    single_errors: Ints  # (2, columns) fewest errors of a child with at most one split
-    kept: Ints  # counts of all pairs of columns, between the two passes over them
-    floors_by_code: Ints  # (2, columns) floors, where all features have two codes
+    step: Ints  # (1,) how far the rows of the next three arrays are apart
+    column_counts: Shorts  # (classes + 1, step) class weights of the columns, and their sums
+    single_errors: Shorts  # (2, step) fewest errors of a child with at most one split
+    fewest: Shorts  # (2, SPLITS, step) fewest errors of a child with a number of splits
+    of_row: Shorts  # (2, SPLITS, SHORT_LANES) the same, for the columns that are in hand
+    kept: Shorts  # counts of all pairs of columns, between the two passes over them
+    limits: Shorts  # (4,) what the weight of a cell must exceed
     pair_lower: Ints  # (values,) bound on a child through each further split
     stump: Ints  # (values,) a child with its best single split
     work: Ints  # rows of BLOCK numbers each
@@ -167,7 +171,7 @@ class Scratch(NamedTuple):
     sums: Ints  # (max arity + 1, budgets)
     shares: Ints  # (max arity,)
     row_set: Words  # (words,) a set of the table's rows
-    told: Ints  # (LANES,) bounds from a block of ``Recent``, negative
+    outside: Shorts  # (LANES,) weights of a block of ``Recent`` in ``row_set``
     row_planes: Words  # (planes, words) the table's planes as sets of rows
 
 
@@ -188,6 +192,7 @@ class Program(NamedTuple):
     value: Ints  # (positions,) duals that are searched for a violated constraint
     sets: Words  # (DEEPEST, words) of the conjunction on the way
     following: Ints  # (DEEPEST, literals) that may follow
+    following_value: Ints  # (DEEPEST, literals) the most that they gain
     done: Ints  # (DEEPEST, literals) that are done
     counts: Ints  # (3, DEEPEST) how many may follow; the next of them; how many are done
     found: Words  # (FOUND, words)
@@ -208,7 +213,6 @@ class Duals(NamedTuple):
 
     literal: Words  # (literals, words) sets of positions
     parts: Words  # (literals, words)
-    part_value: Ints  # (literals,)
     column: Ints  # (literals,) column of the table
     mask: Words  # (width,) columns of the literals that may follow
     group_row: Ints  # (power of two,) hash table of rows that are equal in these columns
@@ -244,6 +248,7 @@ def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, 
         value=np.zeros(64 * words, ints),
         sets=np.zeros((DEEPEST, words), np.uint64),
         following=np.zeros((DEEPEST, literals), ints),
+        following_value=np.zeros((DEEPEST, literals), ints),
         done=np.zeros((DEEPEST, literals), ints),
         counts=np.zeros((3, DEEPEST), ints),
         found=np.zeros((FOUND, words), np.uint64),
@@ -253,7 +258,6 @@ def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, 
     return program, Duals(
         literal=np.zeros((literals, words), np.uint64),
         parts=np.zeros((literals, words), np.uint64),
-        part_value=np.zeros(literals, ints),
         column=np.zeros(literals, ints),
         mask=np.zeros(table.bits.shape[1], np.uint64),
         group_row=np.zeros(groups, ints),
@@ -337,17 +341,15 @@ BLOCK = LANES
 
 # Rows of ``Scratch.work``, BLOCK numbers each. A constant distance between the rows lets the
 # compiler prove that they do not overlap, and so use vector instructions.
-N11, N10, N01, N00 = range(0, 4 * BLOCK, BLOCK)
-"""Weight of one class in the cells f = 1, g = 1; 1, 0; 0, 1; 0, 0."""
-WEIGHT, MOST, NEXT, LOW, ERRORS, SECOND = range(4 * BLOCK, 28 * BLOCK, 4 * BLOCK)
-"""Of the four cells: weight; that of their largest class and of the second largest; bounds on
-their subtrees; errors; least errors after one more split."""
-VALUE, STUMPS = range(28 * BLOCK, 36 * BLOCK, 4 * BLOCK)
-"""Bounds on the children f = 1, f = 0, g = 1, g = 0, and on their single splits."""
-FLOOR, SPARE = range(36 * BLOCK, 38 * BLOCK, BLOCK)
-"""Unavoidable errors of the child in hand; what is in hand."""
-KEPT = LOW - WEIGHT
-"""Numbers from WEIGHT on that are kept of a pair of columns."""
+N11, N10, N01, SPARE = range(0, 4 * BLOCK, BLOCK)
+
+KEPT = 9 * SHORT_LANES
+"""Numbers that are kept of a column and SHORT_LANES others: the weight where both are 1; of the
+cells 11, 10, 01 and 00, the errors of a leaf, and the least errors after one more split."""
+SPLITS = 4
+"""Splits of a child, up to which its errors are bounded for each number of them."""
+HUGE = 2**29
+"""More than any weight; the sum of three of them does not overflow."""
 
 
 def words_of_rows(table: Table) -> int:
@@ -430,7 +432,7 @@ def frame_sizes(table: Table, params: Params, n_classes: int) -> tuple[int, int,
 
 def pair_blocks(columns: int) -> int:
     """Blocks of columns in which all pairs of columns are counted."""
-    return sum((columns - 1 - i + BLOCK - 1) // BLOCK for i in range(columns))
+    return sum((columns - 1 - i + SHORT_LANES - 1) // SHORT_LANES for i in range(columns))
 
 
 def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
@@ -440,7 +442,10 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
     words = frame_sizes(table, params, n_classes)[0] // 64
     width, arity = table.bits.shape[1], params.max_arity
     pairs = params.pairs and arity > 2
-    kept_blocks = max(1, pair_blocks(min(columns, MOST_KEPT_COLUMNS)))
+    binary = params.pairs and arity == 2
+    # With more columns, the blocks of one column are kept at a time; these are fewer.
+    kept_blocks = pair_blocks(min(columns, MOST_KEPT_COLUMNS)) if binary else 0
+    step = columns + SHORT_LANES if binary else 0
     return Scratch(
         block=np.zeros(64, np.uint64),
         column_of=np.zeros(columns, ints),
@@ -463,9 +468,13 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         leaf=np.zeros(values, ints),
         allowed=np.zeros(len(table.values) - 1, ints),
         duplicate=np.zeros(len(table.values) - 1, ints),
-        single_errors=np.zeros((2, columns + BLOCK), ints),
-        kept=np.zeros(KEPT * kept_blocks if params.pairs and arity == 2 else 0, ints),
-        floors_by_code=np.zeros((2, columns + BLOCK), ints),
+        step=np.array([step], ints),
+        column_counts=np.zeros((n_classes + 1) * step, np.int32),
+        single_errors=np.zeros(2 * step, np.int32),
+        fewest=np.zeros(2 * SPLITS * step, np.int32),
+        of_row=np.zeros(2 * SPLITS * SHORT_LANES, np.int32),
+        kept=np.zeros(KEPT * kept_blocks, np.int32),
+        limits=np.zeros(4, np.int32),
         pair_lower=np.zeros(values + BLOCK, ints),
         stump=np.zeros(values + BLOCK, ints),
         work=np.zeros(SPARE + BLOCK, ints),
@@ -477,6 +486,6 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         sums=np.zeros((arity + 1, params.budgets), ints),
         shares=np.zeros(arity, ints),
         row_set=np.zeros(words_of_rows(table), np.uint64),
-        told=np.zeros(LANES, ints),
+        outside=np.zeros(LANES, np.int32),
         row_planes=planes_of_rows(table),
     )

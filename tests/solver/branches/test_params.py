@@ -1,5 +1,6 @@
 """Every idea of the full search can be switched off, and none changes the answer."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ from hypothesis import strategies as st
 
 import solver
 from solver.branches import params
+from solver.branches.kernels.state import HUGE
 from solver.branches.params import OPTIONS
 from tests.helpers.random_examples import examples
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
+from tests.naive import optimum
 
 OTHER: dict[str, Any] = {
     name: not option.default
@@ -82,3 +85,19 @@ def test_less_slack_at_the_root_raises_the_bound_of_a_search_cut_short(
 @given(table=tables(max_rows=40, max_features=7, max_arity=2, max_classes=2), data=st.data())
 def test_binary_features_as_they_are(table: Table, data: st.DataObject) -> None:
     check(table, data, {})
+
+
+@pytest.mark.parametrize("more", [-1, 0, 2**32])
+def test_weights_about_the_most_that_vectors_hold(more: int) -> None:
+    rng, total = np.random.default_rng(3), HUGE + more
+    codes, labels = rng.integers(0, 2, (24, 5)), rng.integers(0, 3, 24)
+    weights = [2 * (total // 50) + i for i in range(23)]
+    weights.append(total - sum(weights))  # coprime: the first two differ by 1
+    problem = solver.Problem.from_codes(codes, labels, weights=weights)
+    counts = [
+        [w if k == label else 0 for k in range(3)] for w, label in zip(weights, labels, strict=True)
+    ]
+    best = optimum(codes.tolist(), counts, [2] * 5, Fraction(1, 40))
+    solution = solver.solve(problem, Fraction(1, 40))
+    assert solution.lower_bound == solution.objective == best.objective
+    assert solution.splits == best.splits > 2

@@ -164,7 +164,7 @@ def filter_literals(s: Space, d: int, n_words: int, worst: int) -> None:
 
     A row that all of them hold stays in every set below.
     """
-    u, n = s.duals, 0
+    u, n, values = s.duals, 0, s.program.following_value[d]
     most = sum_set(u.plus, s.program.sets[d], n_words)
     for i in range(s.program.counts[0, d]):
         literal, same, value = s.program.following[d, i], True, ZERO
@@ -174,7 +174,7 @@ def filter_literals(s: Space, d: int, n_words: int, worst: int) -> None:
             same &= part == s.program.sets[d, w]
             value += sum_marked(u.plus, 64 * w, part)
         if not same and np.int64(value) > worst:
-            u.part_value[n] = np.int64(value)
+            values[n] = np.int64(value)
             s.program.following[d, n] = literal
             n += 1
     if n > 0:
@@ -188,11 +188,11 @@ def filter_literals(s: Space, d: int, n_words: int, worst: int) -> None:
             n = 0
     follow = s.program.following[d]
     for i in range(n):
-        value, literal, j = u.part_value[i], follow[i], i
-        while j > 0 and u.part_value[j - 1] > value:
-            u.part_value[j], follow[j] = u.part_value[j - 1], follow[j - 1]
+        most, literal, j = values[i], follow[i], i
+        while j > 0 and values[j - 1] > most:
+            values[j], follow[j] = values[j - 1], follow[j - 1]
             j -= 1
-        u.part_value[j], follow[j] = value, literal
+        values[j], follow[j] = most, literal
     s.program.counts[0, d], s.program.counts[1, d] = n, 0
 
 
@@ -263,11 +263,13 @@ def finish_literal(s: Space, d: int) -> None:
 def enter_literal(s: Space, d: int, n_words: int) -> bool:
     """Add the current literal to a conjunction; False if that leads to nothing new or better."""
     p = s.program
-    literal = p.following[d, p.counts[1, d] - 1]
+    at = p.counts[1, d] - 1
+    literal, most = p.following[d, at], p.following_value[d, at]
+    if most <= p.status[WORST]:
+        return False
     for w in range(n_words):
         p.sets[d + 1, w] = p.sets[d, w] & s.duals.literal[literal, w]
-    most = sum_set(s.duals.plus, p.sets[d + 1], n_words)
-    if most <= p.status[WORST] or skip_literal(s, d, n_words):
+    if skip_literal(s, d, n_words):
         return False
     if d + 2 >= DEEPEST:  # no room: none of its sets gains more than this
         p.status[LARGEST] = max(p.status[LARGEST], most)
