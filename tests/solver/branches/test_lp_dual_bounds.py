@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 import solver
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
-from solver.branches.kernels.lp_dual_bounds import improve_duals, spread_duals
-from solver.branches.kernels.state import DUE, OPTIMUM, PART, SIZE, TURNS, WORK, Space
+from solver.branches.kernels.linear_program.pricing import begin_search
+from solver.branches.kernels.lp_dual_bounds import (
+    expect_gain,
+    improve_duals,
+    price_all,
+    spread_duals,
+    start_program,
+)
+from solver.branches.kernels.state import DUE, LARGEST, OPTIMUM, PART, SIZE, TURNS, WORK, Space
 from solver.branches.params import OPTIONS
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN
@@ -30,6 +37,20 @@ def improve(s: Space, limit: int) -> None:
     """What a search does when it has done enough work."""
     improve_duals(s, limit)
     spread_duals(s)
+
+
+@kernel
+def search_all(s: Space, limit: int) -> int:
+    """Search all conjunctions for the duals ``value``, in turns of ``limit`` operations; the most
+    that one gains, or a little more than a split costs."""
+    p, n_words = s.program, s.stack.head[0, stack_frame.N_WORDS]
+    n_literals = start_program(s)
+    p.status[PART], p.status[LARGEST] = 1, 0
+    expect_gain(s)
+    begin_search(s, n_literals, n_words)
+    while not price_all(s, n_literals, n_words, p.status[WORK] + limit):
+        pass
+    return int(p.status[LARGEST])
 
 
 def opened(problem: Problem, lam: Fraction, limits: Limits | None = None) -> ThresholdEngine:
@@ -60,6 +81,25 @@ def largest_excess(engine: ThresholdEngine) -> int:
         errors = int(counts.sum() - counts.max())
         excess = max(excess, rows - int(params.split) - int(params.error) * errors)
     return excess
+
+
+@settings(max_examples=100, deadline=None)
+@given(table=tables(max_arity=2, max_features=5), data=st.data())
+def test_the_search_finds_the_conjunction_that_gains_most(table, data):
+    engine = opened(table.problem(), data.draw(cost_scale(sum(table.weights))))
+    if not (
+        engine.params.row_duals and engine.iterations and engine.stack.head[0, stack_frame.N_LIVE]
+    ):
+        return
+    error, split = int(engine.params.error), int(engine.params.split)
+    rows, duals = engine.stack.rows, engine.stack.duals
+    at = [i for i in range(64 * int(engine.stack.head[0, stack_frame.N_WORDS])) if rows[i] >= 0]
+    for i in at:
+        most = error * int(engine.table.weights[rows[i]])
+        duals[i] = data.draw(st.integers(0, most) | st.sampled_from((0, most)))
+        engine.program.value[i] = duals[i]
+    largest = search_all(engine.space, data.draw(st.integers(0, 1000)))
+    assert largest == max(split + split // 1024, split + largest_excess(engine))
 
 
 @settings(max_examples=60, deadline=None)
