@@ -15,8 +15,8 @@ from solver.catalogue import OURS
 from sweep.datasets import BUILTINS
 
 
-def lines(command: str) -> list[str]:
-    result = CliRunner().invoke(treesweep, [command])
+def lines(*command: str) -> list[str]:
+    result = CliRunner().invoke(treesweep, command)
     assert result.exit_code == 0, result.output
     return list(result.stdout.splitlines())
 
@@ -36,9 +36,15 @@ def test_everything_is_listed_with_its_options(command: str, known: Mapping[str,
             assert any(line.startswith(f"{name} {key} ") and option.doc in line for line in listed)
 
 
-def test_warmup_says_how_long_each_solver_took() -> None:
+def test_warmup_says_how_long_each_search_took() -> None:
     *each, last = lines("warmup")
-    assert [line.split(":")[0] for line in each] == [kind.name for kind in OURS]
+    assert [line.split(":")[0] for line in each] == [*(kind.name for kind in OURS), "rashomon"]
+    assert last.startswith("Ready after ")
+
+
+def test_the_search_for_good_trees_can_be_warmed_up_alone() -> None:
+    first, last = lines("warmup", "rashomon")
+    assert first.startswith("rashomon: ready in ")
     assert last.startswith("Ready after ")
 
 
