@@ -10,14 +10,15 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any
 
-from numba.core import compiler, typed_passes, types, untyped_passes
+from numba.core import compiler, postproc, transforms, typed_passes, types, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
-from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher
 
+from solver.kernels.array_elements import ElementLower
 from solver.kernels.pass_by_reference import Record
 
 
@@ -44,7 +45,7 @@ class _KernelCode(_Code):
         passes.run(self._final_module, builder)
 
 
-class _Lower(Lower):
+class _Lower(ElementLower):
     def setup_function(self, fndesc: Any) -> None:
         """Tell LLVM that no store in the function changes a record."""
         super().setup_function(fndesc)  # type: ignore[no-untyped-call]
@@ -119,8 +120,12 @@ _NEEDLESS = (
     typed_passes.InlineOverloads,
     typed_passes.NopythonRewrites,
     typed_passes.DumpParforDiagnostics,
+    typed_passes.IRLegalization,
 )
-"""Passes for what kernels do without, such as closures and expressions of whole arrays."""
+"""Passes for what kernels do without: closures, expressions of whole arrays, counted references.
+
+The last one notes where a variable is used last, so that its reference is given up there.
+"""
 
 
 _signatures: dict[Any, Any] = {}
@@ -151,6 +156,34 @@ def _known_functions() -> Iterator[None]:
         builtin.get_call_type = look_up
 
 
+@contextlib.contextmanager
+def _no_lifetimes() -> Iterator[None]:
+    """Do not look where each variable is alive: numba does after many passes, for other code."""
+    processor: Any = postproc.PostProcessor
+    run = processor.run
+
+    def run_quickly(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        code = self.func_ir
+        if emit_dels or code.is_generator:  # a function of numba's own
+            run(self, emit_dels, extend_lifetimes)
+            return
+        code.blocks = transforms.canonicalize_cfg(code.blocks)
+        code.variable_lifetime = postproc.VariableLifetime(code.blocks)
+        code.generator_info = None
+
+    processor.run = run_quickly
+    try:
+        yield
+    finally:
+        processor.run = run
+
+
+@cache
+def _size(target: Any, kind: Any) -> int:
+    """Bytes of a type. To ask LLVM, numba writes and reads a whole module."""
+    return int(kind.get_abi_size(target))
+
+
 def _pipeline(lowering: Any) -> Any:
     """numba's pipeline with another pass in the place of the one that makes machine code."""
 
@@ -167,9 +200,11 @@ def _pipeline(lowering: Any) -> Any:
             return [passes]
 
         def _compile_core(self) -> Any:  # one thread at a time: numba holds a lock
+            context: Any = self.state.targetctx
             # numba looks for new definitions whenever it handles an array. There are none.
-            self.state.targetctx.refresh = lambda: None
-            with _rare_collections(), _known_functions():
+            context.refresh = lambda: None
+            context.get_abi_sizeof = partial(_size, context.target_data)
+            with _rare_collections(), _known_functions(), _no_lifetimes():
                 return super()._compile_core()  # type: ignore[no-untyped-call]
 
     return Pipeline
