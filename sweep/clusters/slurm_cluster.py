@@ -137,10 +137,13 @@ class JobsCluster(SLURMCluster):
         self._updating = asyncio.ensure_future(self._update())
 
     async def _update(self) -> None:
+        # A job that is submitted after the question is not in the answer, and has not ended.
+        asked = {name: job.job_id for name, job in self.workers.items() if job.job_id}
         try:
             listed = await asyncio.to_thread(ask, "squeue", "--noheader", "--me", "--format=%A")
+            there = set(listed.split())
             async with self._lock:  # else jobs that are being submitted would seem to be gone
-                self._note_ended(set(listed.split()))
+                self._note_ended([name for name, job in asked.items() if job not in there])
         except InputError as error:
             self._complain(error)
 
@@ -151,16 +154,20 @@ class JobsCluster(SLURMCluster):
             self._notes.append(complaint)
         self._complaint = complaint
 
-    def _note_ended(self, there: set[str]) -> None:
-        """Record which jobs have had a worker, and which have ended."""
-        for worker in list(self.scheduler_info["workers"].values()):
-            name = str(worker["name"])  # a job numbers its workers by a suffix
-            self._seen.add(name if self.processes == 1 else name.rpartition("-")[0])
+    def _note_ended(self, ended: Iterable[Any]) -> None:
+        """Record which jobs have ended."""
         for name in set(self.worker_spec) - set(self.workers):
             self._forget(name)  # Dask cancelled the job because its workers were gone
-        for name, job in list(self.workers.items()):
-            if job.job_id and job.job_id not in there:
+        for name in ended:
+            if name in self.workers:
                 self._record_end(name)
+
+    def _update_worker_status(self, op: str, msg: Any) -> None:
+        """Record which jobs have had a worker; the scheduler tells of each that comes or goes."""
+        for worker in msg["workers"].values() if op == "add" else ():
+            name = str(worker["name"])  # a job numbers its workers by a suffix
+            self._seen.add(name if self.processes == 1 else name.rpartition("-")[0])
+        super()._update_worker_status(op, msg)  # type: ignore[no-untyped-call]
 
     def _record_end(self, name: Any) -> None:
         """Record that a job has ended. Count it as a failure if it never had a worker."""

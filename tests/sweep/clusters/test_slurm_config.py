@@ -178,6 +178,40 @@ def test_jobs_come_and_go_with_the_work(
     assert slurm.jobs() == []
 
 
+@pytest.mark.slow
+def test_a_job_submitted_while_slurm_lists_the_others_has_not_ended(
+    slurm: slurm_server.Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow list of jobs lacks those that are submitted in the meantime."""
+    monkeypatch.setattr(slurm_cluster, "_UPDATE_SECONDS", 0.1)
+    monkeypatch.setattr(slurm_cluster, "_ADAPT_SECONDS", 0.3)
+    asked: list[float] = []
+
+    def ask(*command: str) -> str:
+        listed = ask_slurm(*command)
+        asked.append(time.monotonic())
+        time.sleep(3)
+        return listed
+
+    ask_slurm = slurm_cluster.ask
+    config = Slurm.model_validate(slurm.config(jobs=2))
+    notes: list[str] = []
+    with open_cluster(config) as client:
+        monkeypatch.setattr(slurm_cluster, "ask", ask)
+        deadline = time.monotonic() + 120
+        while not asked:
+            assert time.monotonic() < deadline
+            notes.extend(config.maintain(client, 0, 1))
+            time.sleep(0.1)
+        work = [client.submit(time.sleep, 2 + i / 100, key=f"wait-{i}") for i in range(8)]
+        while not all(future.done() for future in work):
+            assert time.monotonic() < deadline + 60, (notes, slurm.jobs())
+            assert len(slurm.jobs()) <= 2
+            notes.extend(config.maintain(client, 0, 1))
+            time.sleep(0.2)
+    assert not [note for note in notes if "before a worker of it had come" in note]
+
+
 def drive_over(slurm: slurm_server.Slurm, folder: Path, **more: Any) -> Drive:
     lines = [
         f"{key}: {value}" for key, value in slurm.config(folder=folder / "shared", **more).items()
