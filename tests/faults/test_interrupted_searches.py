@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from solver.lambda_series import Series
 from solver.path.path_search import find_path
 from sweep.datasets import load_dataset
 from sweep.store.read_results import read_results
-from sweep.store.search_state_format import read_about
+from sweep.store.search_state_format import read_about, read_state
 from sweep.store.sweep_status import sweep_status
 from tests.helpers import wait_until
 from tests.helpers.drivers import (
@@ -219,9 +218,14 @@ solvers: [{solver: walker, lam: path}]
 """
 
 
-def _walked(folder: Path, steps: int) -> None:
-    """Wait until a path has been at so many λ."""
-    wait_until(lambda: len(_marks(folder).get("walked", "")) >= steps, seconds=300)
+def _solved(drive: Drive) -> set[str]:
+    """The marks of the λ whose solves are in the state of a path, which may not be there yet."""
+    found = set()
+    for path in _states(drive):
+        arrays, _ = read_state(path, read_about(path).identity)
+        lams = (Fraction(solve["lam"]) for solve in json.loads(arrays["solves"].tobytes()))
+        found |= {f"at-{lam.numerator}-{lam.denominator}" for lam in lams}
+    return found
 
 
 def _marks(folder: Path) -> dict[str, str]:
@@ -233,11 +237,12 @@ def _marks(folder: Path) -> dict[str, str]:
 def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how: int) -> None:
     drive = Drive(tmp_path, workers=1, checkpoint=0.2)
     with drive.start("run", PATH) as process:
-        _walked(tmp_path, 3)
-        time.sleep(0.35)  # so that what comes before is in a checkpoint, whatever ends it
+        wait_until(lambda: len(_solved(drive)) >= 3, seconds=300)
+        left = children(process)
         process.send_signal(how)
         process.communicate(timeout=180)
-    before = _marks(tmp_path)
+        assert not psutil.wait_procs(left, timeout=60)[1]
+    before, solved = _marks(tmp_path), _solved(drive)
     status = sweep_status(drive.out)
     assert (status.done, status.unfinished) == (0, 1)
     assert drive.finish("resume")["code"] == 0
@@ -245,9 +250,13 @@ def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how:
     (row,) = drive.rows().to_dict("records")
     assert row["status"] == "optimal"
     assert row["seconds"] >= 0.5 * len(row["path_points"])
-    # At most the λ at which it was interrupted is solved twice.
-    assert len(before["walked"]) >= 3
-    assert sum(len(times) - 1 for name, times in after.items() if name != "walked") <= 1
+    # What the state has is not solved again. All else is; if the path ended in peace, that is at
+    # most the λ at which it stood.
+    twice = {name for name, times in after.items() if name != "walked" and len(times) == 2}
+    assert twice == before.keys() - solved - {"walked"}
+    assert len(after["walked"]) == len(after) - 1 + len(twice)
+    assert len(solved) >= 3
+    assert len(twice) <= 1 or how == signal.SIGKILL
     dataset = load_dataset("monks-2")
     problem = solver.Problem.from_table(dataset.frame, dataset.target, "onehot")
     alone = find_path(problem, Fraction(1, 200), Series(Branches(), problem))
