@@ -85,8 +85,12 @@ class KernelCache(caching.FunctionCache):
         self._cache_file._version = (numba.__version__, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel; without one, say that it is compiled now."""
-        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        """The compiled kernel; without one, say that it is compiled now.
+
+        numba would refresh the context first: it would import all that compiled functions may ever
+        use, with SciPy. Machine code needs nothing of it, and a compilation refreshes by itself.
+        """
+        found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         if found is None:
             _announce(self._py_func.__module__)
         return found

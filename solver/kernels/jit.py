@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
+from functools import cached_property, update_wrapper
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -43,8 +44,29 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
     LLVM decides whether it is merged into a caller or called. To force it made kernels no faster,
     and compiling them longer by half.
     """
-    dispatcher: Any = Helper(function, _FLAGS)
-    return cast(Callable[P, R], dispatcher)
+    return cast(Callable[P, R], _Helper(function))
+
+
+class _Helper:
+    """A function that only kernels call; numba's object for it is made when one is compiled.
+
+    There are four hundred of them. A process that loads its kernels from the disk needs none.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.py_func = function
+        update_wrapper(self, function)
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        return Helper(self.py_func, _FLAGS)
+
+    @property
+    def _numba_type_(self) -> Any:  # asked by numba when it meets the name in a kernel
+        return self._dispatcher._numba_type_
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        raise TypeError(f"{self.py_func.__qualname__} is a helper: only kernels can call it")
 
 
 _typeof: Callable[[Any], Any] = numba.typeof

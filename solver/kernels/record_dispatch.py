@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
+import numba
 import numba.extending
 from numba import types
 from numba.core.typing.templates import AbstractTemplate
@@ -47,9 +48,10 @@ class _Choice:
                 helper = next((helpers[name] for name in names if name in helpers), None)
                 if helper is None:
                     return None
-                template, _, args, kws = helper.get_call_template(args, kws)
+                dispatcher = numba.typeof(helper).dispatcher
+                template, _, args, kws = dispatcher.get_call_template(args, kws)
                 signature = template(self.context).apply(args, kws)
-                compiled[signature.args] = helper.get_overload(signature.args)
+                compiled[signature.args] = dispatcher.get_overload(signature.args)
                 return signature
 
             def get_impl_key(self, sig: Any) -> Any:

@@ -78,6 +78,12 @@ def test_an_installation_of_the_same_version_compiles_nothing_again(installed, t
     assert not list(tmp_path.glob("*/numbapart/__pycache__/*.nbi"))
 
 
+def test_a_loaded_kernel_imports_nothing_that_only_a_compilation_needs(installed, tmp_path):
+    told = "import atexit; atexit.register(lambda: print('numba.np.linalg' in sys.modules))"
+    assert run(installed, tmp_path / "home", told)[0] == "42 0\nTrue"
+    assert run(installed, tmp_path / "home", told)[0] == "42 1\nFalse"
+
+
 def test_kernels_of_others_are_stamped_with_the_sources_that_they_take_from_here(tmp_path):
     kernels = tmp_path / "kernels.py"
     kernels.write_text("from solver.kernels.hash_tables import fill_slots\n")

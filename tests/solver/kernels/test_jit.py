@@ -33,6 +33,11 @@ def test_popcount_counts_the_ones_of_64_bits():
     assert doubled(words) == 2 * (0 + 1 + 1 + 64)
 
 
+def test_python_cannot_call_a_helper():
+    with pytest.raises(TypeError, match="ones is a helper: only kernels can call it"):
+        ones(2)
+
+
 def test_threads_that_need_a_kernel_at_once_wait_for_it():
     @kernel
     def tripled(words):
