@@ -22,7 +22,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo "$$python"; break; }; done)
 
-.PHONY: help venv venv-dev quickstart test test-hard test-slow test-faults chaos lint format docs docs-check lock clean
+.PHONY: help venv venv-dev warm quickstart test test-hard test-slow test-faults chaos lint format docs docs-check lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,18 +65,19 @@ quickstart: venv ## Sweep, store and report a small example
 	@echo "The report: $(QUICKSTART)/report/index.html"
 
 # Kernels are compiled before the tests share the cores: side by side it takes many times as long.
-test: venv-dev ## Run the fast tests
+# To see that none is missing takes some seconds; `make -o warm` leaves it out.
+warm: venv-dev ## Compile all kernels that are not compiled yet
 	@$(BIN)/treesweep warmup
+
+test: warm ## Run the fast tests
 	@$(BIN)/python -m pytest $(CORES) --dist loadfile -m "not slow and not faults" $(ARGS)
 
 test-hard: test-slow test-faults ## Run the slow tests and the faults
 
-test-slow: venv-dev ## Run the slow tests of the searches, which need a core each
-	@$(BIN)/treesweep warmup
+test-slow: warm ## Run the slow tests of the searches, which need a core each
 	@$(BIN)/python -m pytest $(CORES) --dist worksteal -m slow --durations 10 $(ARGS) tests/solver tests/contract
 
-test-faults: venv-dev ## Run the other slow tests and the faults, which wait, two to a core
-	@$(BIN)/treesweep warmup
+test-faults: warm ## Run the other slow tests and the faults, which wait, two to a core
 	@$(BIN)/python -m pytest $(WAITING) -m "slow or faults" --ignore tests/solver --ignore tests/contract --durations 30 $(ARGS)
 
 chaos: venv-dev ## Strike sweeps with 200 random faults and compare (ARGS="--faults 1000")
@@ -92,8 +93,7 @@ format: venv-dev ## Put style right where a tool can
 	@$(BIN)/ruff format .
 
 # Sphinx tells of what is wrong in pages, in docstrings and in the examples of the gallery.
-docs: venv-dev ## Build the site into docs/_build/html; warnings are errors
-	@$(BIN)/treesweep warmup
+docs: warm ## Build the site into docs/_build/html; warnings are errors
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html $(ARGS)
 	@echo "The site: docs/_build/html/index.html"
 
