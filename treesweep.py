@@ -124,6 +124,8 @@ from solver.encodings import fit_encoder  # noqa: E402
 from solver.trees.export import export_svg  # noqa: E402
 from solver.trees.export_code import export_python, export_sql  # noqa: E402
 
+import_module("solver.notebook_html")  # notebooks show objects by it
+
 if TYPE_CHECKING:
     from pipelines.report import write_report
     from pipelines.sweeps import (

@@ -2,21 +2,27 @@
 
 Here: everything for one table in one process, without files or network.
 Not here: sweeps (``sweep``). ``solver.estimators`` is imported separately: scikit-learn is slow.
+
+The searches import numba, which takes a second. A command or a child process that runs none of ours
+imports a module of this package without them, so each name here is imported when first used.
 """
 
-import solver.notebook_html  # noqa: F401  notebooks show objects by it
-from solver.catalogue import SOLVERS, get_solver, register
-from solver.encodings import ENCODINGS, Encoder
-from solver.errors import InputError, UnsupportedError
-from solver.limits import Limits
-from solver.monitor import Monitor, Snapshot
-from solver.path.path import Path, Step
-from solver.problem.problem import Problem
-from solver.rashomon import RashomonSet, rashomon_set
-from solver.solution import Solution, Status
-from solver.solve_problem import regularization_path, solve
-from solver.trees.export import export_dot, export_text, plot_tree
-from solver.trees.tree import Node, Tree
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from solver.catalogue import SOLVERS, get_solver, register
+    from solver.encodings import ENCODINGS, Encoder
+    from solver.errors import InputError, UnsupportedError
+    from solver.limits import Limits
+    from solver.monitor import Monitor, Snapshot
+    from solver.path.path import Path, Step
+    from solver.problem.problem import Problem
+    from solver.rashomon import RashomonSet, rashomon_set
+    from solver.solution import Solution, Status
+    from solver.solve_problem import regularization_path, solve
+    from solver.trees.export import export_dot, export_text, plot_tree
+    from solver.trees.tree import Node, Tree
 
 __all__ = [
     "ENCODINGS",
@@ -44,3 +50,31 @@ __all__ = [
     "regularization_path",
     "solve",
 ]
+
+_MODULES = {
+    "solver.catalogue": ["SOLVERS", "get_solver", "register"],
+    "solver.encodings": ["ENCODINGS", "Encoder"],
+    "solver.errors": ["InputError", "UnsupportedError"],
+    "solver.limits": ["Limits"],
+    "solver.monitor": ["Monitor", "Snapshot"],
+    "solver.path.path": ["Path", "Step"],
+    "solver.problem.problem": ["Problem"],
+    "solver.rashomon": ["RashomonSet", "rashomon_set"],
+    "solver.solution": ["Solution", "Status"],
+    "solver.solve_problem": ["regularization_path", "solve"],
+    "solver.trees.export": ["export_dot", "export_text", "plot_tree"],
+    "solver.trees.tree": ["Node", "Tree"],
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used."""
+    for module, names in _MODULES.items():
+        if name in names:
+            globals()[name] = found = getattr(import_module(module), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -24,7 +24,7 @@ from solver.external.pytrees import PyTreesContree, PyTreesDl85, PyTreesLgdt
 from solver.external.streed import Streed
 from solver.options import Option
 from solver.osdt import Osdt
-from solver.proper import Proper
+from solver.proper.solver import Proper
 from solver.quantbnb import QuantBnB
 from solver.trees.tree import TaskType
 

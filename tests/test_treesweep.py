@@ -65,6 +65,14 @@ def test_a_solve_needs_neither_dask_nor_matplotlib_nor_scikit_learn(tmp_path: Pa
     assert (done.stdout.strip(), done.returncode) == ("", 0)
 
 
+def test_what_runs_no_search_of_ours_does_not_import_numba(tmp_path: Path) -> None:
+    """Children of external solvers and commands like ``show`` would take a second longer."""
+    names = "solver.external.gosdt, solver.external.flowoct, solver.external.oct, solver.encodings"
+    program = f"import {names}, solver.trees.export; print('numba' in sys.modules)"
+    done = start(tmp_path, program)
+    assert (done.stdout.strip(), done.returncode) == ("False", 0)
+
+
 @pytest.fixture(scope="module")
 def folder_of_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where examples run: with results/first, the sweep in the docstring of ``run_sweep``."""

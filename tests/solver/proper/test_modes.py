@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from solver import InputError, Limits, Problem, Status, solve
-from solver.proper import Proper
+from solver.proper.solver import Proper
 from solver.search_shards import Shard, merge
 from solver.verify.scorer import score
 from tests.helpers.point_problems import Case, cases

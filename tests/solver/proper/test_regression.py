@@ -17,7 +17,7 @@ import solver
 from solver import Limits, Problem, Status
 from solver.engine import driver
 from solver.objective.exact_objective import as_lambda
-from solver.proper import Proper
+from solver.proper.solver import Proper
 from solver.search_shards import FOUND, Shard, merge
 from solver.verify.scorer import score
 from tests.helpers.point_problems import Case, cases

@@ -19,9 +19,9 @@ from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor, News, Peers, Snapshot
 from solver.problem.problem import Problem
-from solver.proper import Proper
 from solver.proper.engine import FAMILIES
 from solver.proper.integer_points import Points
+from solver.proper.solver import Proper
 from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status
 from solver.verify.scorer import score

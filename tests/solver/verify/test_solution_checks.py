@@ -12,6 +12,7 @@ import pytest
 import solver
 from solver.errors import ClaimError
 from solver.limits import Limits
+from solver.path.path_search import find_path
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.verify.solution_checks import smallest_leaf
@@ -59,9 +60,7 @@ def test_a_lie_is_an_error(problem: Problem, lie: str) -> None:
         liar(changed)().solve(problem, Fraction(1, 100))
     if lie != "lam":
         with pytest.raises(ClaimError, match=words.split(";")[0]):
-            solver.path.path_search.find_path(
-                problem, Fraction(1, 100), liar(changed)().series(problem), Limits()
-            )
+            find_path(problem, Fraction(1, 100), liar(changed)().series(problem), Limits())
 
 
 def test_a_limit_is_kept(problem: Problem) -> None:
