@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,6 +24,7 @@ from solver.problem.problem import Problem
 from solver.search_shards import Shard
 from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree
+from solver.verify.scorer import Score, score
 from solver.verify.solution_checks import disagreement
 
 
@@ -84,6 +85,9 @@ class Solver(ABC):
 
     shard: Shard | None = None
     """The part of every solve that it does, see :meth:`part`; None for the whole."""
+
+    scorer: Callable[[Problem, Tree, Fraction], Score] = staticmethod(score)
+    """Scores what it claims."""
 
     def __init__(self, **options: Any) -> None:
         self.settings = self.check_options(options)
@@ -242,7 +246,7 @@ class Solver(ABC):
             )
         found = self._solve(problem, lam, limits, initial_tree, monitor or Monitor(), state)
         found = replace(found, solver=self.name, version=self.version)
-        if complaint := disagreement(problem, found, lam, limits):
+        if complaint := disagreement(problem, found, lam, limits, self.scorer):
             raise ClaimError(complaint)
         return found
 

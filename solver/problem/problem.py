@@ -49,8 +49,9 @@ from solver.problem.from_codes_checks import (
     read_target,
     read_tests,
 )
+from solver.problem.node_outcomes import Parts, majority_nodes, mean_nodes
 from solver.problem.target import read_labels, read_targets
-from solver.trees.tree import Node, Shape, TaskType, Tree, columns_read
+from solver.trees.tree import Shape, TaskType, Tree, columns_read
 
 
 @dataclass(frozen=True)
@@ -497,11 +498,9 @@ class Problem:
         the majority class of its rows (the first class in a tie), or the mean of their targets. A
         node without rows predicts as its parent does.
         """
-        features: list[int | None] = []
         others: dict[NodeTest, int] = {}  # tests that are no features, and their numbers
-        children: list[list[int]] = []
-        reached: list[NDArray[np.int64]] = []
-        parents: list[int] = []
+        parts = Parts([], [], [], [])
+        reached, parents, features, children = parts
         # A stack and no recursion: a chain of one-hot tests can be thousands of splits deep.
         pending: list[tuple[Shape, NDArray[np.int64], int]] = [
             (shape, np.arange(len(self.codes)), -1)
@@ -516,20 +515,19 @@ class Problem:
             parents.append(parent)
             if isinstance(part, tuple):
                 test, shapes = part
-                if isinstance(test, NodeTest):
+                if not isinstance(test, int) and isinstance(test, NodeTest):
                     features.append(others.setdefault(test, len(self.tests) + len(others)))
                 else:
                     features.append(test)
                 codes = self.branch_codes(test)[rows]
-                pending += reversed(
-                    [(child, rows[codes == c], position) for c, child in enumerate(shapes)]
-                )
+                for c in range(len(shapes) - 1, -1, -1):
+                    pending.append((shapes[c], rows[codes == c], position))
             else:
                 features.append(None)
-        nodes: list[Node] = []
-        for rows, parent, feature_, below in zip(reached, parents, features, children, strict=True):
-            node = self._outcome(rows, nodes[parent] if parent >= 0 else None)
-            nodes.append(replace(node, feature=feature_, children=tuple(below)))
+        if self.values is None:
+            nodes = majority_nodes(parts, self.counts)
+        else:
+            nodes = mean_nodes(parts, self.counts, self.moments)
         used = {f: self.tests[f] for f in features if f is not None and f < len(self.tests)}
         used.update({number: test for test, number in others.items()})
         columns = columns_read(self.columns, used.values())
@@ -543,16 +541,6 @@ class Problem:
             self.weight_scale if self.weighted else None,
             self._stored_weight_error,
         )
-
-    def _outcome(self, rows: NDArray[np.int64], parent: Node | None) -> Node:
-        """The leaf of these rows."""
-        counts = tuple(self.counts[rows].sum(axis=0).tolist())
-        if self.values is None:
-            prediction = max(range(len(counts)), key=counts.__getitem__)
-            return Node(counts, prediction if len(rows) or not parent else parent.prediction)
-        value = self.moments.means(rows) if len(rows) or not parent else parent.value
-        error = self.moments.squared_error(rows, value)
-        return Node(counts, 0, value=value, squared_error=error)
 
 
 def target_names(

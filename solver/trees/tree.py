@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -116,7 +117,7 @@ class Tree(RichDisplay):
         """``classification`` or ``regression``."""
         return "regression" if self.outputs else "classification"
 
-    @property
+    @cached_property
     def splits(self) -> int:
         """Number of internal nodes; a multiway split is one split."""
         return sum(not node.is_leaf for node in self.nodes)
@@ -135,7 +136,7 @@ class Tree(RichDisplay):
                 depths[child] = depths[position] + 1
         return max(depths)
 
-    @property
+    @cached_property
     def errors(self) -> int | Fraction:
         """Misclassified training weight by the tree's counts; in regression squared error."""
         return sum(node.errors for node in self.nodes if node.is_leaf)

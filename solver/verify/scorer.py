@@ -39,6 +39,25 @@ def score(problem: Problem, tree: Tree, lam: Fraction) -> Score:
     return _total(errors, splits, problem.total_weight, lam)
 
 
+class ScoreOnce:
+    """As :func:`score`, but the rows go down the same tree once for all λ.
+
+    A λ-path proves the same tree at several λ.
+    """
+
+    def __init__(self) -> None:
+        self._scored: list[tuple[Problem, Tree, Score]] = []
+
+    def __call__(self, problem: Problem, tree: Tree, lam: Fraction) -> Score:
+        """See :func:`score`."""
+        for known, same, found in self._scored:
+            if known is problem and same is tree:
+                return _total(found.errors, found.splits, problem.total_weight, lam)
+        found = score(problem, tree, lam)
+        self._scored.append((problem, tree, found))
+        return found
+
+
 def end_of(tree: Tree, row: Mapping[str, Any]) -> int:
     """The node at which a raw row ends, a dictionary of its columns in canonical form.
 
@@ -88,9 +107,13 @@ def _rows_of_leaves(problem: Problem, tree: Tree) -> Iterator[tuple[int, list[in
         column, code = places[node.feature]
         values = columns[column]
         parts: list[list[int]] = [[] for _ in node.children]
-        for row in rows:
-            value = values[row]
-            parts[value if code is None else value > code].append(row)
+        send = [part.append for part in parts]
+        if code is None:
+            for row in rows:
+                send[values[row]](row)
+        else:
+            for row in rows:
+                send[values[row] > code](row)
         pending += zip(node.children, parts, strict=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from solver.features.number_format import count
@@ -9,10 +10,16 @@ from solver.limits import Limits
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
-from solver.verify.scorer import score
+from solver.verify.scorer import Score, score
 
 
-def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> str | None:
+def disagreement(
+    problem: Problem,
+    solution: Solution,
+    lam: Fraction,
+    limits: Limits,
+    scorer: Callable[[Problem, Tree, Fraction], Score] = score,
+) -> str | None:
     """What is wrong with a solver's claim, by the plain scorer; None if nothing is."""
     known = {
         "lam": lam, "total_weight": problem.total_weight, "tolerance": problem.tolerance,
@@ -23,7 +30,7 @@ def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Li
                 f"solver {solution.solver!r} claims {name} {getattr(solution, name)}; the problem "
                 f"has {true}"
             )
-    found = score(problem, solution.tree, lam)
+    found = scorer(problem, solution.tree, lam)
     claimed = (solution.objective, solution.errors, solution.splits)
     if claimed != (found.objective, found.errors, found.splits):
         return (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from solver import Node, Problem, Tree
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest
-from solver.verify.scorer import Score, score
+from solver.verify.scorer import Score, ScoreOnce, score
 from tests import naive
 from tests.helpers.row_scores import score_rows
 from tests.helpers.strategies import cost_scale, tables
@@ -26,6 +26,16 @@ def test_by_hand() -> None:
     whole, split = problem.grow(-1), problem.grow((0, (-1, -1)))
     assert score(problem, whole, LAM) == Score(3, 0, Fraction(3, 8), Fraction(3, 8))
     assert score(problem, split, LAM) == Score(1, 1, Fraction(1, 8), Fraction(9, 40))
+
+
+def test_the_same_tree_is_scored_at_every_lambda() -> None:
+    problem = Problem.from_codes([[0], [0], [1], [1]], [0, 1, 1, 1], weights=[3, 1, 2, 2])
+    other = Problem.from_codes([[0], [1]], [1, 0])
+    scorer, split = ScoreOnce(), problem.grow((0, (-1, -1)))
+    for lam in (LAM, 2 * LAM, LAM):
+        assert scorer(problem, split, lam) == score(problem, split, lam)
+        assert scorer(other, split, lam) == score(other, split, lam)
+    assert scorer(problem, problem.grow(-1), LAM) == Score(3, 0, Fraction(3, 8), Fraction(3, 8))
 
 
 def test_it_does_not_believe_the_tree() -> None:
