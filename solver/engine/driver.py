@@ -190,6 +190,7 @@ class Search:
         self.compiled = self.engine.compile_seconds
         free = lam == 0 and not self.engine.proves_fewest_splits
         self.target_cost = self.cost_scale.target_cost(problem.unavoidable_errors) if free else -1
+        self.floor = Fraction(problem.unavoidable_errors) / problem.total_weight
         self.peak_bytes = self.engine.bytes
         self.trace: list[TracePoint] = []
         self.seconds = 0.0
@@ -232,7 +233,8 @@ class Search:
                 break
             budget = _next_budget(self._done(iterations, nodes), self.seconds - seconds)
             # With free splits it might end the search, on a slow machine and not on a fast one.
-            if self.seconds > _SLICE_SECONDS and self.lam > 0:
+            # After a search at another λ there is a better tree already.
+            if self.seconds > _SLICE_SECONDS and self.lam > 0 and not self.engine.inherits:
                 self._offer_greedy()
             if monitor.peers is not None:
                 self._exchange(monitor.peers)
@@ -374,8 +376,7 @@ class Search:
             return self._known_bounds
         upper_bound = self.cost_scale.reached(upper)  # type: ignore[arg-type]
         reached = upper_bound if best is None else best.objective
-        floor = Fraction(self.problem.unavoidable_errors) / self.problem.total_weight
-        bound = max(self.cost_scale.lower_bound(lower), floor)  # type: ignore[arg-type]
+        bound = max(self.cost_scale.lower_bound(lower), self.floor)  # type: ignore[arg-type]
         if lower >= upper and not self.cost_scale.tolerance:
             bound = max(bound, upper_bound)  # where λ's own digits do not fit, this says more
         self._known_costs, self._known_bounds = costs, (reached, min(bound, reached))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -170,9 +171,9 @@ class CostScale:
 
     def reached(self, cost: int) -> Fraction:
         """The objective of a tree of a cost; it has fewer than M splits."""
-        splits = cost % self.tie
-        errors = Fraction(cost // self.tie, self.error // self.tie) - self.ratio * splits
-        return errors / self.total_weight + self.lam * splits
+        scaled, splits = divmod(cost, self.tie)
+        errors = scaled - self.split // self.tie * splits
+        return Fraction(errors, self.error // self.tie * self.total_weight) + self.lam * splits
 
     def lower_bound(self, cost: int) -> Fraction:
         """The objective that a lower bound on the integer cost proves.
@@ -181,9 +182,14 @@ class CostScale:
         ``cost ≤ M·c + s``, hence ``c ≥ ⌊cost / M⌋``. If another price replaces λ, each of these
         splits may cost the difference less.
         """
-        proven = Fraction(cost // self.tie, self.error // self.tie)
+        proven = Fraction(cost // self.tie, self.error // self.tie * self.total_weight)
+        return max(proven - self._off, Fraction(0)) if self._off else proven
+
+    @cached_property
+    def _off(self) -> Fraction:
+        """What a bound may lose because another price replaces λ."""
         off = abs(self.lam * self.total_weight - self.ratio) * (self.tie - 1)
-        return max(proven - off, Fraction(0)) / self.total_weight
+        return off / self.total_weight
 
 
 def _ratios(

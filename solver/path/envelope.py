@@ -49,6 +49,10 @@ class Point(NamedTuple):
     lower_bound: Fraction | None
 
 
+Sides = tuple[Fraction | None, Fraction | None, Fraction | None, Fraction | None]
+"""λ and value of the corners on the left and on the right of a λ; None where there is none."""
+
+
 class Envelope:
     """The least concave, never falling function through proven points: a lower bound at every λ.
 
@@ -105,11 +109,11 @@ class Envelope:
     def _is_needless(self, place: int) -> bool:
         """Whether a corner that has a left neighbour lies on or below what its neighbours prove."""
         lams, values = self._lams, self._values
-        rise, run = values[place] - values[place - 1], lams[place] - lams[place - 1]
         if place + 1 == len(lams):
-            return rise <= 0
-        long_rise = values[place + 1] - values[place - 1]
-        return rise * (lams[place + 1] - lams[place - 1]) <= long_rise * run
+            return values[place] <= values[place - 1]
+        here = slice(place - 1, place + 2)
+        (low, lam, high), (left, value, right) = whole(*lams[here])[0], whole(*values[here])[0]
+        return (value - left) * (high - low) <= (right - left) * (lam - low)
 
     def at(self, lam: Fraction) -> Fraction:
         """The lower bound at a λ: on a chord, level beyond the last corner, 0 before the first."""
@@ -120,7 +124,19 @@ class Envelope:
         low, known = lams[place - 1], values[place - 1]
         if place == len(lams) or lam == low:
             return known
-        return known + (values[place] - known) * (lam - low) / (lams[place] - low)
+        # In integers: five operations on fractions would find a common divisor each.
+        (left, right), value_unit = whole(known, values[place])
+        (begin, end, here), _ = whole(low, lams[place], lam)
+        rise = left * (end - begin) + (right - left) * (here - begin)
+        return Fraction(rise, value_unit * (end - begin))
+
+    def sides(self, lam: Fraction) -> Sides:
+        """What :meth:`at` a λ follows from."""
+        place = bisect_right(self._lams, lam)
+        left = (self._lams[place - 1], self._values[place - 1]) if place else (None, None)
+        if place == len(self._lams):
+            return (*left, None, None)
+        return (*left, self._lams[place], self._values[place])
 
     def excludes_below(self, lam: Fraction, value: Fraction, weight: int) -> bool:
         """Whether no tree of whole errors has a smaller objective than ``value`` at a λ.
@@ -132,14 +148,23 @@ class Envelope:
         place = bisect_right(self._lams, lam)
         if not 0 < place < len(self._lams) or self._lams[place - 1] == lam:
             return value <= self.at(lam)
-        (low, left), (high, right) = self.corners[place - 1 : place + 1]
-        fewest = math.floor((right - value) / (high - lam)) + 1
-        most = math.ceil((value - left) / (lam - low)) - 1
+        around = slice(place - 1, place + 1)
+        numbers, unit = whole(*self._lams[around], *self._values[around], lam, value)
+        low, high, left, right, at, most_cost = numbers
+        fewest = (right - most_cost) // (high - at) + 1
+        most = -((left - most_cost) // (at - low)) - 1
         return most - fewest < _MOST_TRIED and all(
-            math.ceil(weight * max(left - low * splits, right - high * splits))
-            >= weight * (value - lam * splits)
+            # The least whole errors, as a share of the weight in units of 1 / (unit · weight).
+            -(-weight * max(left - low * splits, right - high * splits) // unit) * unit
+            >= weight * (most_cost - at * splits)
             for splits in range(fewest, most + 1)
         )
+
+
+def whole(*numbers: Fraction) -> tuple[list[int], int]:
+    """Fractions as whole multiples of 1 / unit, and the unit."""
+    unit = math.lcm(*(number.denominator for number in numbers))
+    return [number.numerator * (unit // number.denominator) for number in numbers], unit
 
 
 def best_lines(
@@ -150,18 +175,20 @@ def best_lines(
     Where two lines meet, the one of fewer splits begins. A line that is least at one λ only is
     left out.
     """
-    kept: list[tuple[AnyLine, Fraction]] = []
+    first = lam_min.as_integer_ratio()
+    kept: list[tuple[AnyLine, tuple[int, int]]] = []  # where it begins, as a ratio
     for line in sorted(lines, key=lambda line: (-line.splits, line.errors)):
-        start = lam_min
+        start = first
         while kept:
-            last, last_start = kept[-1]
+            last, (over, under) = kept[-1]
             if last.splits == line.splits:  # and no more errors
                 break
-            meets = Fraction(line.errors - last.errors) / (weight * (last.splits - line.splits))
-            if meets > last_start:
-                start = meets
+            more, unit = (line.errors - last.errors).as_integer_ratio()
+            saved = unit * weight * (last.splits - line.splits)
+            if more * under > over * saved:
+                start = more, saved
                 break
             kept.pop()
         if not kept or kept[-1][0].splits > line.splits:
-            kept.append((line, start if kept else lam_min))
-    return kept
+            kept.append((line, start if kept else first))
+    return [(line, Fraction(*start)) for line, start in kept]

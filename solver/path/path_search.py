@@ -22,7 +22,7 @@ from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import neighbours, objective
-from solver.path.envelope import Envelope, Line, Point, best_lines
+from solver.path.envelope import Envelope, Line, Point, Sides, best_lines
 from solver.path.path import Path, Step
 from solver.path.path_state import PathLog, read_log
 from solver.problem.problem import Problem
@@ -66,13 +66,17 @@ class PathSearch:
         self.weight = problem.total_weight
         leaf = problem.grow(-1)
         # The lines of the envelope and where each begins; no other line can come back.
-        self.kept = best_lines([Line(leaf.errors, 0, leaf)], lam_min, self.weight)
+        self.kept: list[tuple[Line | Pruned, Fraction]] = best_lines(
+            [Line(leaf.errors, 0, leaf)], lam_min, self.weight
+        )
         floor = Fraction(problem.unavoidable_errors) / self.weight - problem.rounding
         leaf_loss = Fraction(problem.leaf_errors) / self.weight - problem.rounding
         self.bounds = Envelope.of((), floor, leaf_loss)
         self.points: dict[Fraction, Fraction | None] = {}
         self.ended: dict[Fraction, Status] = {}
-        self.closed: set[Fraction] = set()
+        self.closed: set[tuple[int, int]] = set()  # λ as ratios, which are hashed sooner
+        # The gap at each open corner, and the corners of the bounds that it follows from.
+        self.gaps: dict[tuple[int, int], tuple[Sides, Line | Pruned, Fraction]] = {}
         self.unreachable: set[Fraction] = set()
         self.solutions: list[Solution] = []
         self.proves = not isinstance(solve, Series) or solve.proves
@@ -239,33 +243,47 @@ class PathSearch:
         # Often a pruning of a new tree is the next optimal tree, which then needs a proof only.
         lines: list[Line | Pruned] = [*(known for known, _ in self.kept), line]
         lines += prunings(line.tree)
-        self.kept = [
-            (line if isinstance(line, Line) else self._grow(line), start)
-            for line, start in best_lines(lines, self.lam_min, self.weight)
-        ]
+        self.kept = best_lines(lines, self.lam_min, self.weight)
 
-    def _grow(self, pruned: Pruned) -> Line:
-        return Line(pruned.errors, pruned.splits, self.problem.grow(pruned.shape))
+    def _line(self, place: int) -> Line:
+        """A line of the envelope, with its tree: pruned trees are grown once they are asked for."""
+        line, start = self.kept[place]
+        if isinstance(line, Pruned):
+            line = Line(line.errors, line.splits, self.problem.grow(line.shape))
+            self.kept[place] = line, start
+        return line
 
     def _line_at(self, lam: Fraction) -> Line:
-        return self.kept[bisect_right(self.kept, lam, key=lambda pair: pair[1]) - 1][0]
+        return self._line(bisect_right(self.kept, lam, key=lambda pair: pair[1]) - 1)
 
     def _open(self) -> dict[Fraction, Fraction]:
         """The corners that are not proven, and their gaps."""
-        gaps, slack = {}, self.problem.tolerance
+        gaps = {}
         for line, lam in self.kept:
             # A proven corner stays proven while it is a corner.
-            if lam not in self.closed:
-                reached = objective(line.errors, line.splits, self.weight, lam)
-                if (gap := reached - self.bounds.at(lam)) > slack and self._excludes(lam, reached):
-                    bound = self.points[lam] = reached - slack
-                    self.bounds.add(lam, bound)
-                    gap = slack
-                if gap > slack:
-                    gaps[lam] = gap
-                else:
-                    self.closed.add(lam)
+            ratio = lam.as_integer_ratio()
+            if ratio in self.closed:
+                continue
+            sides, known = self.bounds.sides(lam), self.gaps.get(ratio)
+            if known is None or known[0] != sides or known[1][:2] != line[:2]:
+                gap = self._gap(line, lam)
+                if gap is None:
+                    self.closed.add(ratio)
+                    continue
+                known = self.gaps[ratio] = sides, line, gap
+            gaps[lam] = known[2]
         return gaps
+
+    def _gap(self, line: Line | Pruned, lam: Fraction) -> Fraction | None:
+        """The gap at a corner; None if it is proven."""
+        slack = self.problem.tolerance
+        reached = objective(line.errors, line.splits, self.weight, lam)
+        gap = reached - self.bounds.at(lam)
+        if gap > slack and self._excludes(lam, reached):
+            bound = self.points[lam] = reached - slack
+            self.bounds.add(lam, bound)
+            return None
+        return gap if gap > slack else None
 
     def _excludes(self, lam: Fraction, reached: Fraction) -> bool:
         """Whether no better tree at a corner has whole errors, by what is proven at other λ.
@@ -335,6 +353,7 @@ class PathSearch:
     def path(self) -> Path:
         """The path so far, after at least one solve."""
         corners, open_ = [start for _, start in self.kept], self._open()
+        lines = [self._line(place) for place in range(len(corners))]
         has_proof = any(bound is not None for bound in self.points.values())
         proven = [has_proof and start not in open_ for start in corners]
         # At infinity the last step, the tree without a split, is proven.
@@ -342,8 +361,8 @@ class PathSearch:
         ends_proven = [*proven[1:], True]
         steps = tuple(
             Step(start, end, line.errors, line.splits, line.tree, here and there)
-            for (line, start), end, here, there in zip(
-                self.kept, ends, proven, ends_proven, strict=True
+            for line, start, end, here, there in zip(
+                lines, corners, ends, proven, ends_proven, strict=True
             )
         )
         solutions, last = self.solutions, self.solutions[-1]

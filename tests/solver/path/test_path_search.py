@@ -148,7 +148,7 @@ def test_states_are_within_and_between_solves(fine: None) -> None:
 def test_stopped_again_and_again_it_is_the_same(
     slices: Callable[[int], None], make: Callable[[int], Problem], seed: int, asks: int
 ) -> None:
-    slices(20)
+    slices(16)
     problem = make(seed)
     expected = summary(regularization_path(problem, LAM))
     state, rounds = None, 0
