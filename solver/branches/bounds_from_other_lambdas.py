@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -10,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.kernels.constants import Ints
+from solver.kernels.constants import Floats, Ints
+from solver.kernels.jit import ensure_compiled, helper, kernel
 from solver.objective.exact_objective import INFINITE, CostScale
 
 ARCHIVED = "archive."
@@ -18,7 +21,9 @@ ARCHIVED = "archive."
 
 _PRICES = f"{ARCHIVED}prices"
 _NEAREST = 3  # records on either side that bounds are taken from; others tell hardly more
-
+_MOST_SPLITS = 2**12  # that a bound is looked for among
+_WINDOW = 32  # numbers of splits on either side of the best that are tried one by one
+_ROUNDING = 2.0**-38  # share of a bound that floats may be off, over so many splits
 
 BYTES_A_NODE = 32
 """Bytes of a record for every node."""
@@ -42,9 +47,9 @@ class Record(NamedTuple):
 class Archive:
     """Bounds by price.
 
-    The least cost of a branch is the least ``errors + price·splits`` over its trees: a concave
-    function of the price that never falls. So a bound at one price holds at every higher one, and
-    bounds may be interpolated between two prices, also from the bound 0 at price 0.
+    A bound ``L`` at price ``p`` says of every tree of a branch ``errors ≥ L − p·splits``. The
+    bounds at all prices say together how many errors a tree of a number of splits has at least,
+    and errors are whole numbers. The least cost of these pairs is a bound at any other price.
     """
 
     def __init__(self) -> None:
@@ -100,31 +105,117 @@ class Archive:
         """Lower bounds, costs of known trees and their first splits, at other prices."""
         error = cost_scale.error * unit
         price = Fraction(cost_scale.split, error)
-        lower = np.zeros(nodes)
-        upper, best = np.full(nodes, INFINITE), np.full(nodes, -1)
-        records = sorted(self.records, key=lambda record: record.price)
-        below = [record for record in records if record.price <= price][-_NEAREST:]
-        above = [record for record in records if record.price > price][:_NEAREST]
-        for record in below:
-            n = len(record.lower)
-            np.maximum(lower[:n], record.lower, out=lower[:n])
-            for other in above:
-                share = float((price - record.price) / (other.price - record.price))
-                m = min(n, len(other.lower))
-                between = (1 - share) * record.lower[:m] + share * other.lower[:m]
-                np.maximum(lower[:m], between, out=lower[:m])
-        for record in above:
-            n = len(record.lower)
-            np.maximum(lower[:n], float(price / record.price) * record.lower, out=lower[:n])
+        upper, best, leaf = np.full(nodes, INFINITE), np.full(nodes, -1), np.full(nodes, -1)
         for record in self.records:
-            n = len(record.lower)
-            # A tree of many splits, which were cheap, would cost more than 64 bits hold.
-            fits = (record.errors < INFINITE) & (record.splits <= INFINITE // cost_scale.split)
-            splits = np.where(fits, record.splits, 0)
-            cost = np.where(fits, record.errors * error + splits * cost_scale.split, INFINITE)
-            better = cost < upper[:n]
-            upper[:n][better], best[:n][better] = cost[better], record.best[better]
-        # A bound is the next integer up. What rounding has added to it is taken off first.
-        lower *= error
-        bound = np.ceil(lower * (1 - 2.0**-46) - 2.0**-20).astype(np.int64)
-        return np.minimum(np.maximum(bound, 0), upper), upper, best
+            known = record.errors, record.splits, record.best
+            take_trees(*known, error, cost_scale.split, upper, best, leaf)
+        near = self._near(price)
+        # Beyond its nodes a record says nothing.
+        stacked = np.zeros((len(near), nodes))
+        for row, record in zip(stacked, near, strict=True):
+            row[: len(record.lower)] = record.lower
+        prices = np.array([float(record.price) for record in near])
+        bound_nodes(prices, stacked, leaf, error, cost_scale.split, lower := np.zeros_like(upper))
+        return np.minimum(lower, upper, out=lower), upper, best
+
+    def _near(self, price: Fraction) -> list[Record]:
+        """The records that bounds at a price are taken from."""
+        records = sorted(self.records, key=lambda record: record.price)
+        place = bisect_right(records, price, key=lambda record: record.price)
+        return records[max(place - _NEAREST, 0) : place + _NEAREST]
+
+
+def compile_carrying() -> float:
+    """Compile the kernels of :meth:`Archive.carry`, the first time; seconds it took."""
+    ints, floats = np.zeros(0, np.int64), np.zeros(0)
+    return ensure_compiled(take_trees, ints, ints, ints, 0, 0, ints, ints, ints) + ensure_compiled(
+        bound_nodes, floats, np.zeros((0, 0)), ints, 0, 0, ints
+    )
+
+
+@kernel
+def take_trees(
+    errors: Ints, splits: Ints, first: Ints, error: int, split: int, upper: Ints, best: Ints,
+    leaf: Ints,
+) -> None:  # fmt: skip
+    """Take the trees of a record where they cost less than those known; and errors as a leaf."""
+    most = INFINITE // split
+    for node in range(len(errors)):
+        # A tree of many splits, which were cheap, would cost more than 64 bits hold.
+        if errors[node] < INFINITE and splits[node] <= most:
+            cost = errors[node] * error + splits[node] * split
+            if cost < upper[node]:
+                upper[node], best[node] = cost, first[node]
+            if splits[node] == 0:
+                leaf[node] = errors[node]
+
+
+@helper
+def fewest_errors(prices: Floats, bounds: Floats, node: int, splits: int) -> float:
+    """Errors of a tree of so many splits, at least; what rounding may have added is taken off."""
+    most = 0.0
+    for i in range(len(prices)):
+        paid = prices[i] * splits
+        most = max(most, bounds[i, node] - paid - _ROUNDING * (bounds[i, node] + paid))
+    return most - 2.0**-20
+
+
+@helper
+def best_splits(
+    prices: Floats, bounds: Floats, node: int, error: int, split: int, most: int
+) -> int:
+    """The splits, up to ``most``, at which errors that need not be whole cost least."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high) // 2
+        saved = fewest_errors(prices, bounds, node, middle) - fewest_errors(
+            prices, bounds, node, middle + 1
+        )
+        if saved * error > split:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@helper
+def level(prices: Floats, bounds: Floats, node: int, error: int, split: int) -> int:
+    """The cost that bounds at lower prices, and at this one, prove: the least cost never falls."""
+    most = 0.0
+    for i in range(len(prices)):
+        if prices[i] <= split / error:
+            most = max(most, bounds[i, node] * error)
+    return max(0, math.ceil(most - _ROUNDING * most - 2.0**-20))
+
+
+@kernel
+def bound_nodes(
+    prices: Floats, bounds: Floats, leaf: Ints, error: int, split: int, lower: Ints
+) -> None:
+    """The least cost of every node's trees that the bounds at several prices allow.
+
+    ``bounds`` are (prices, nodes), ``leaf`` the errors without a split, −1 if they are not known.
+    The cost of errors that need not be whole is a convex function of the splits. So no tree costs
+    less than the cheapest pair of numbers near its minimum, and its own values beyond.
+    """
+    for node in range(len(lower)):
+        errors = max(leaf[node], math.ceil(fewest_errors(prices, bounds, node, 0)))
+        best = max(errors, 0) * error
+        most, lower[node] = best // split, level(prices, bounds, node, error, split)
+        if most > _MOST_SPLITS:
+            continue
+        centre = best_splits(prices, bounds, node, error, split, most)
+        for step in (1, -1):
+            splits = max(centre, 1) if step > 0 else centre - 1
+            for i in range(_WINDOW + 1):
+                if not 1 <= splits <= most:
+                    break
+                errors_ = fewest_errors(prices, bounds, node, splits)
+                if errors_ * error + splits * split >= best:
+                    break
+                if i == _WINDOW:
+                    best = min(best, max(0, math.floor(errors_ * error)) + splits * split)
+                else:
+                    best = min(best, max(0, math.ceil(errors_)) * error + splits * split)
+                splits += step
+        lower[node] = max(lower[node], best)

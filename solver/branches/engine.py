@@ -9,10 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.branches.base_engine import GraphEngine, shape_from
-from solver.branches.bounds_from_other_lambdas import ARCHIVED, BYTES_A_NODE, Archive
+from solver.branches.bounds_from_other_lambdas import (
+    ARCHIVED,
+    BYTES_A_NODE,
+    Archive,
+    compile_carrying,
+)
 from solver.branches.kernels import ao_star, stack_frame
 from solver.branches.kernels.lp_dual_bounds import raise_duals
-from solver.branches.kernels.read_tree import new_reading, read_tree
+from solver.branches.kernels.read_tree import Reading, new_reading, read_tree
 from solver.branches.kernels.state import (
     BLOCK,
     BLOCKS,
@@ -35,7 +40,7 @@ from solver.branches.kernels.state import (
     new_scratch,
     new_stack,
 )
-from solver.branches.params import params_of
+from solver.branches.params import params_of, prices_of
 from solver.engine.growable_arrays import (
     ROOM,
     bytes_added,
@@ -92,6 +97,7 @@ class ThresholdEngine(GraphEngine):
         self.recent = new_recent(self.table, self.params)
         self.archive = Archive()
         self._stale = False
+        self._reading: Reading | None = None
         self.compile_seconds = self._compile()
         if state is None:
             ao_star.init_root(self.space)
@@ -142,9 +148,11 @@ class ThresholdEngine(GraphEngine):
         n = int(self.memo.used[NODES])
         lower, upper, best = self.memo.node_lower, self.memo.node_upper, self.memo.node_best
         self.archive.add(self.cost_scale, self.unit, lower[:n, 0], upper[:n, 0], best[:n, 0])
-        self.cost_scale, self.constraints, self.compile_seconds = cost_scale, constraints, 0.0
+        self.cost_scale, self.constraints = cost_scale, constraints
+        self.compile_seconds = compile_carrying()
         had_program = self.params.row_duals
-        self.params = params_of(self.problem, cost_scale, constraints, self.settings, self.unit)
+        prices = prices_of(self.problem, cost_scale, constraints, self.settings, self.unit)
+        self.params = self.params._replace(**prices)
         if self.params.row_duals != had_program:  # there is none where splits are free
             self.program, self.duals = new_program(self.table, self.params, self.n_classes)
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(cost_scale, self.unit, n)
@@ -316,6 +324,11 @@ class ThresholdEngine(GraphEngine):
         if not self._stale:
             return
         self._stale = False
+        # What was read before may depend on when snapshots were taken.
+        preorder, cost = self.read_tree()
+        if cost <= self.upper_bound:
+            self.preorder, self.tree_cost = preorder, cost
+            return
         goal, end = self.upper_bound, self.iterations + _LONGEST_SEARCH_AGAIN
         n = int(self.memo.used[NODES])
         self.memo.node_upper[:n] = INFINITE
@@ -331,13 +344,14 @@ class ThresholdEngine(GraphEngine):
             slice_ = min(2 * slice_, _LARGEST_SLICE)
 
     def read_tree(self) -> tuple[list[int], int]:
-        size = _FIRST_TREE
+        if self._reading is None:
+            self._reading = new_reading(self.table, self.params, _FIRST_TREE)
         while True:
-            reading = new_reading(self.table, self.params, size)
-            length, cost = read_tree(self.space, reading)
+            length, cost = read_tree(self.space, self._reading)
             if length >= 0:
-                return reading.features[:length].tolist(), cost
-            size *= 4
+                return self._reading.features[:length].tolist(), cost
+            size = 4 * len(self._reading.features)
+            self._reading = new_reading(self.table, self.params, size)
 
 
 def _group(name: str) -> str:

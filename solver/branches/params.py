@@ -86,20 +86,16 @@ def params_of(
 
     ``settings`` are values of :data:`OPTIONS`; ``unit`` is the weight of a unit of the table.
     """
-    slack = Fraction(str(settings["slack"]))
     pairs = settings["pairs"] and _pairs_pay(problem, constraints, unit)
     # A tree for fewer rows may have leaves that more rows leave too small (an empty one becomes
     # small), and a tree for other rows any: these bounds compare with such trees.
     grows = constraints.min_leaf <= unit or constraints.max_arity == 2
     return Params(
-        error=cost_scale.error * unit,
-        split=cost_scale.split,
+        **prices_of(problem, cost_scale, constraints, settings, unit),
         budgets=constraints.budgets,
         depth=constraints.depth,
         min_leaf=-(-constraints.min_leaf // unit),
         max_arity=constraints.max_arity,
-        slack=_slack(slack, cost_scale),
-        root_slack=_slack(slack / _ROOT_SHARE, cost_scale),
         root_slack_from=_LONG_SEARCH // max(int(problem.arities.sum()) * len(problem.codes), 1),
         row_memo=settings["memo"] == "rows",
         child_order=_CHILD_ORDERS.index(settings["child_order"]),
@@ -118,7 +114,6 @@ def params_of(
         and constraints.max_arity == 2
         and constraints.budgets == 1
         and constraints.min_leaf <= unit,
-        row_duals=settings["row_duals"] and _duals_pay(problem, cost_scale, constraints),
         recent=_kept_blocks(problem)
         if settings["subset_bounds"]
         and constraints.min_leaf <= unit
@@ -126,6 +121,24 @@ def params_of(
         else 0,
         recent_from=_RECENT_FROM,
     )
+
+
+def prices_of(
+    problem: Problem,
+    cost_scale: CostScale,
+    constraints: TreeConstraints,
+    settings: Mapping[str, Any],
+    unit: int,
+) -> dict[str, Any]:
+    """The parameters that change with λ, see :func:`params_of`."""
+    slack = Fraction(str(settings["slack"]))
+    return {
+        "error": cost_scale.error * unit,
+        "split": cost_scale.split,
+        "slack": _slack(slack, cost_scale),
+        "root_slack": _slack(slack / _ROOT_SHARE, cost_scale),
+        "row_duals": settings["row_duals"] and _duals_pay(problem, cost_scale, constraints),
+    }
 
 
 def _slack(lams: Fraction, cost_scale: CostScale) -> int:

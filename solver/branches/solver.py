@@ -31,6 +31,7 @@ from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
 from solver.verify.certificate import Certificate, Claim
+from solver.verify.scorer import ScoreOnce
 
 
 class Branches(Solver):
@@ -51,7 +52,7 @@ class Branches(Solver):
     """
 
     name: ClassVar[str] = "branches"
-    version: ClassVar[str] = "7"
+    version: ClassVar[str] = "8"
     certifies: ClassVar[bool] = True
     summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -162,6 +163,9 @@ class Branches(Solver):
             cls(**options).solve(problem, lam)
         cls().part(Shard(0, 2)).solve(problem, lam)
         cls().certify(problem, [Claim(lam, 0, 2)])
+        series = cls().series(problem)
+        for price in (lam, 2 * lam):
+            series(price, Limits())
         constraints = TreeConstraints.of(problem, lam, Limits())
         cost_scale = CostScale.build(lam, 4, problem.leaf_errors, 3)
         ThresholdEngine(problem, cost_scale, constraints, cls().settings).compile_late()
@@ -171,6 +175,10 @@ class _Carrying(Branches):
     """Continues with one engine from λ to λ."""
 
     last: ThresholdEngine | None = None
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.scorer = ScoreOnce()
 
     def _regrown(self, problem: Problem, initial_tree: Tree) -> Tree:
         return initial_tree  # it came out of this series

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver import Limits, get_solver
-from solver.branches.bounds_from_other_lambdas import Archive
+from solver.branches.bounds_from_other_lambdas import Archive, bound_nodes, compile_carrying
 from solver.engine.tree_constraints import INFINITE
 from solver.objective.exact_objective import CostScale
 from solver.verify.scorer import score
@@ -72,6 +72,39 @@ def test_bounds_between_two_prices_are_interpolated_and_rounded_up() -> None:
     lower, upper, _ = archive.carry(between, 1, 2)
     assert lower.tolist() == [20 * between.error, 0]  # the second node was not there before
     assert upper.tolist() == [INFINITE, INFINITE]
+
+
+def test_errors_between_two_prices_are_whole() -> None:
+    """The chord of 5 and 8 says 6.5, which no whole errors and splits cost; 7 is the least."""
+    archive, none = Archive(), np.array([INFINITE])
+    for price, errors in ((1, 5), (3, 8)):
+        known = CostScale.plain(Fraction(price, 100), 100)
+        archive.add(known, 1, np.array([errors * known.error]), none, np.array([-1]))
+    between = CostScale.plain(Fraction(2, 100), 100)
+    assert archive.carry(between, 1, 1)[0].tolist() == [7 * between.error]
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    known=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40)), max_size=5),
+    leaf=st.integers(-1, 12),
+    error=st.integers(1, 5),
+    split=st.integers(1, 20),
+)
+def test_bounds_are_the_cheapest_pairs_of_errors_and_splits(
+    known: list[tuple[int, int]], leaf: int, error: int, split: int
+) -> None:
+    prices = np.array([float(price) for price, _ in known])
+    bounds = np.array([[float(bound)] for _, bound in known]).reshape(-1, 1)
+    compile_carrying()
+    lower = np.zeros(1, np.int64)
+    bound_nodes(prices, bounds, np.array([leaf]), error, split, lower)
+
+    def errors(splits: int) -> int:
+        least = max([0, *(bound - price * splits for price, bound in known)])
+        return max(least, leaf) if splits == 0 else least
+
+    assert lower[0] == min(error * errors(splits) + split * splits for splits in range(300))
 
 
 def test_a_bound_at_one_price_holds_above_it_and_in_proportion_below() -> None:
