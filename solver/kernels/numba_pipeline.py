@@ -53,7 +53,8 @@ class _Lower(ElementLower):
         for name, kind in zip(fndesc.args, fndesc.argtypes, strict=True):
             if isinstance(kind, Record):
                 for attribute in ("noalias", "captures(none)", "nonnull"):
-                    arguments["arg." + name].add_attribute(attribute)
+                    with contextlib.suppress(ValueError):  # numba 0.62 has no captures(none)
+                        arguments["arg." + name].add_attribute(attribute)
 
 
 class _NoMachineCode:
