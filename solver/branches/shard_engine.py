@@ -11,10 +11,10 @@ import numpy as np
 
 from solver.branches.base_engine import shape_from
 from solver.branches.engine import ThresholdEngine
-from solver.branches.kernels import stack_frame
+from solver.branches.kernels import ao_star, stack_frame
 from solver.branches.kernels.lp_dual_bounds import take_duals, tell_duals
 from solver.branches.kernels.shard_bound_exchange import NO_ROWS, absorb, gather
-from solver.branches.kernels.state import DUE, FRAMES, NODES, SEARCH, SMALL
+from solver.branches.kernels.state import DUE, NODES, SEARCH, SMALL
 from solver.branches.kernels.tie_order import begin_with, open_child
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
@@ -76,7 +76,8 @@ class ShardEngine(ThresholdEngine):
         self._told = np.zeros(len(self.memo.node_hash), np.int64)
         self._told_duals = np.zeros(len(self.table.labels), np.int64)
         if self._improves_duals:
-            self.program.status[DUE] //= self._head_start
+            due = int(self.program.status[DUE])
+            self.program.status[DUE] = max(due // (2 * self._head_start), 1)
 
     def _compile(self) -> float:
         space, few = self.space, np.zeros(1, np.int64)
@@ -84,6 +85,7 @@ class ShardEngine(ThresholdEngine):
             super()._compile()
             + ensure_compiled(gather, space, few, few)
             + ensure_compiled(absorb, space, few, few, 0)
+            + ensure_compiled(ao_star.look_again, space)
             + ensure_compiled(tell_duals, space, few)
             + ensure_compiled(take_duals, space, few)
             + ensure_compiled(begin_with, space, 0, 0, 0, 0)
@@ -106,8 +108,8 @@ class ShardEngine(ThresholdEngine):
         """Whether it improves the duals for all shards, which are divided.
 
         The duals hold for the whole table, so one shard is enough. It begins when the shards
-        together have done half as many iterations as an undivided search does before, and it may
-        take nearly all of its time: the others search meanwhile, and help it later.
+        together have done a quarter as many iterations as an undivided search does before, and it
+        may take nearly all of its time: the others search meanwhile, and help it later.
         """
         return self.shard.index == 0 and self.shard.number > 1 and self._is_divided
 
@@ -197,8 +199,9 @@ class ShardEngine(ThresholdEngine):
             if at == len(records) or not self.grow(self.most_bytes):
                 break
         self._learned += int(self.memo.used[NODES]) - before
-        self.stack.looked[: int(self.memo.used[FRAMES])] = 0  # ask the memo again
         self.refresh_recent()
+        self.propagate_bounds()
+        ao_star.look_again(self.space)
 
     def learned(self) -> bytes:
         """As :class:`solver.engine.driver.Engine`: all bounds that were raised."""
@@ -252,6 +255,7 @@ class ShardEngine(ThresholdEngine):
             self._helping = self._next_feature()
             if self._helping < 0 or not self._make_spare():
                 return PROVEN
+            self.program.status[DUE] = INFINITE  # duals took their time from the proof here
             begin_with(self.space, 0, self._helping, self._spare, self.upper_bound - 1)
         outcome = self.advance(iterations, -1, -1)
         if outcome == FULL and not self.grow(self.most_bytes):

@@ -508,3 +508,27 @@ def propagate_bounds(s: Space) -> None:
         merge(s, d - 1, s.stack.head[d - 1, stack_frame.CHILD])
         refresh_split(s, d - 1, s.stack.head[d - 1, stack_frame.CURRENT])
     settle(s, 0)
+
+
+@kernel
+def look_again(s: Space) -> None:
+    """Ask the memo, which others have told more, for the children of all open frames.
+
+    Frames above one that is done, or whose split is no longer the best, are left.
+    """
+    for d in range(s.memo.used[BASE], s.memo.used[FRAMES]):
+        if s.stack.head[d, stack_frame.N_CANDIDATES] < 0:
+            return
+        for i in range(s.stack.head[d, stack_frame.N_CANDIDATES]):
+            if look_up(s, d, s.stack.candidates[d, i]) and d > 0:
+                lift(s, d)
+        settle(s, d)
+        node, budget = s.stack.head[d, stack_frame.NODE], s.stack.head[d, stack_frame.BUDGET]
+        end = min(s.stack.head[d, stack_frame.LIMIT], s.memo.node_upper[node, budget])
+        low, current = s.memo.node_lower[node, budget], s.stack.head[d, stack_frame.CURRENT]
+        if low >= end or (
+            current >= 0
+            and s.stack.split_lower[d, current] >= min(s.stack.head[d, stack_frame.TURN], end)
+        ):
+            s.memo.used[FRAMES] = d + 1
+            return

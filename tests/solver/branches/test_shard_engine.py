@@ -13,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.branches import params
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.lp_dual_bounds import tell_duals
-from solver.branches.kernels.state import DUE, WORK
+from solver.branches.kernels.state import DUE, FRAMES, WORK
 from solver.branches.shard_engine import ShardEngine
 from solver.branches.solver import Branches
 from solver.engine import driver
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import UnsupportedError
-from solver.kernels.constants import FULL
+from solver.kernels.constants import FULL, PROVEN
 from solver.kernels.simd import LANES
 from solver.limits import Limits
 from solver.monitor import Monitor, News, Peers
@@ -186,6 +187,22 @@ def test_parts_that_hear_of_each_other_share_the_work(hard: Problem) -> None:
     # One after the other: the first one has helped, and the other one only looks for ties.
     assert parts[1].iterations < 0.2 * whole.iterations
     assert merge(parts).iterations < 1.4 * whole.iterations < merge(apart).iterations
+
+
+def test_a_part_ends_when_it_hears_what_is_left_of_the_proof(hard: Problem) -> None:
+    first, second = (engine_of(hard, Fraction(1, 120), Shard(i, 2)) for i in range(2))
+    while first.iterations < 200:
+        assert first.step(16, -1) != FULL or first.grow(None)
+    assert first.stack.head[0, stack_frame.CURRENT] >= 0
+    while second.lower_bound < second.upper_bound:
+        assert second.step(64, -1) != FULL or second.grow(None)
+    while second.help(64) != PROVEN:
+        pass
+    first.use(second.upper_bound, second.shape(), True)
+    assert first.lower_bound < first.upper_bound
+    first.learn(second.learned())
+    assert first.lower_bound == first.upper_bound
+    assert first.memo.used[FRAMES] == 1
 
 
 @settings(max_examples=60, deadline=None)
