@@ -52,6 +52,8 @@ class ShardEngine(ThresholdEngine):
     ``most_bytes`` is the limit on memory. See :class:`ThresholdEngine` for the others.
     """
 
+    _sooner = 8
+
     def __init__(
         self,
         problem: Problem,
@@ -76,8 +78,7 @@ class ShardEngine(ThresholdEngine):
         self._told = np.zeros(len(self.memo.node_hash), np.int64)
         self._told_duals = np.zeros(len(self.table.labels), np.int64)
         if self._improves_duals:
-            due = int(self.program.status[DUE])
-            self.program.status[DUE] = max(due // (2 * self._head_start), 1)
+            self.program.status[DUE] //= self._sooner
 
     def _compile(self) -> float:
         space, few = self.space, np.zeros(1, np.int64)
@@ -107,9 +108,9 @@ class ShardEngine(ThresholdEngine):
     def _improves_duals(self) -> bool:
         """Whether it improves the duals for all shards, which are divided.
 
-        The duals hold for the whole table, so one shard is enough. It begins when the shards
-        together have done a quarter as many iterations as an undivided search does before, and it
-        may take nearly all of its time: the others search meanwhile, and help it later.
+        The duals hold for the whole table, so one shard is enough. It begins after an eighth of
+        the iterations that an undivided search does before, and it may take nearly all of its time:
+        the others search meanwhile, and help it later.
         """
         return self.shard.index == 0 and self.shard.number > 1 and self._is_divided
 

@@ -514,7 +514,7 @@ def propagate_bounds(s: Space) -> None:
 def look_again(s: Space) -> None:
     """Ask the memo, which others have told more, for the children of all open frames.
 
-    Frames above one that is done, or whose split is no longer the best, are left.
+    Frames above one that is done are left.
     """
     for d in range(s.memo.used[BASE], s.memo.used[FRAMES]):
         if s.stack.head[d, stack_frame.N_CANDIDATES] < 0:
@@ -525,10 +525,6 @@ def look_again(s: Space) -> None:
         settle(s, d)
         node, budget = s.stack.head[d, stack_frame.NODE], s.stack.head[d, stack_frame.BUDGET]
         end = min(s.stack.head[d, stack_frame.LIMIT], s.memo.node_upper[node, budget])
-        low, current = s.memo.node_lower[node, budget], s.stack.head[d, stack_frame.CURRENT]
-        if low >= end or (
-            current >= 0
-            and s.stack.split_lower[d, current] >= min(s.stack.head[d, stack_frame.TURN], end)
-        ):
+        if s.memo.node_lower[node, budget] >= end:
             s.memo.used[FRAMES] = d + 1
             return
