@@ -45,6 +45,7 @@ MAY_IMPORTLIB = ("importlib.metadata", "importlib.resources")
 imports what data name."""
 
 MAY_IMPORT = {
+    "solver/__init__.py",  # the module of one of its own names
     "solver/external/base.py",  # the package that an adapter names
     "solver/external/child_script.py",  # the adapter that its parent names
 }
