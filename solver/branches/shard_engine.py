@@ -53,6 +53,7 @@ class ShardEngine(ThresholdEngine):
     """
 
     _sooner = 8
+    """By how many times fewer iterations the first shard begins to improve the duals."""
 
     def __init__(
         self,
@@ -116,6 +117,7 @@ class ShardEngine(ThresholdEngine):
 
     @property
     def _head_start(self) -> int:
+        """How many times the work that an undivided search allows for the duals may take here."""
         return 2 * self.shard.number
 
     def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
