@@ -81,10 +81,16 @@ def modules() -> dict[str, Path]:
 
 
 @cache
+def tree(name: str) -> ast.Module:
+    """The syntax tree of a module."""
+    return ast.parse(modules()[name].read_text(encoding="utf-8"))
+
+
+@cache
 def imports(name: str) -> frozenset[str]:
     """What a module imports of the product, in functions and for type checking too."""
     found = set()
-    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(name)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -122,7 +128,7 @@ DOCUMENTED = {
 
 def calls(name: str, method: str) -> Iterator[ast.Call]:
     """The calls of a method in a module."""
-    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(name)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == method:
                 yield node
@@ -130,8 +136,8 @@ def calls(name: str, method: str) -> Iterator[ast.Call]:
 
 def test_of_distributed_only_documented_names_are_imported() -> None:
     others = set()
-    for path in modules().values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in modules():
+        for node in ast.walk(tree(name)):
             if isinstance(node, ast.Import):
                 others |= {a.name for a in node.names if a.name.startswith("distributed.")}
             elif isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("distributed."):
@@ -168,6 +174,30 @@ def test_imports_go_down() -> None:
     assert up == []
 
 
+def imports_when_loaded(name: str) -> Iterator[str]:
+    """What a module imports when it is imported itself, and the packages it lies in."""
+    parts = name.split(".")
+    yield from (".".join(parts[:n]) for n in range(1, len(parts)))
+    for node in tree(name).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+
+
+def test_searches_of_one_table_do_not_import_distributed() -> None:
+    """It takes half a second, and `solve`, `path` and `predict` do not use it."""
+    found = {name for name in modules() if name.startswith("pipelines.single_table.")}
+    pending = sorted(found)
+    assert pending
+    while pending:
+        for other in imports_when_loaded(pending.pop()):
+            if other not in found:
+                found.add(other)
+                pending += [other] if other in modules() else []
+    assert {name for name in found if name.split(".")[0] == "distributed"} == set()
+
+
 @pytest.mark.parametrize("floor", FLOORS)
 def test_no_room_is_crowded(floor: str) -> None:
     crowded = {}
@@ -187,7 +217,7 @@ def test_every_room_says_what_is_in_it_and_what_is_not() -> None:
     silent = []
     for name, path in modules().items():
         if path.name == "__init__.py":
-            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            text = ast.get_docstring(tree(name)) or ""
             if "Here: " not in text or "Not here: " not in text:
                 silent.append(name)
     assert silent == []

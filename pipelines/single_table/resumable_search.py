@@ -23,7 +23,7 @@ from solver.trees.tree import Tree
 from sweep.plan.task_keys import canonical, question_limits
 from sweep.rows.result_rows import Checkpoint, checkpoint_at, initial_tree, resumed
 from sweep.store.search_state_format import read_state, size_of, write_state
-from sweep.worker.checkpointing import Pace
+from sweep.worker.state_pace import Pace
 
 KEEP_SECONDS = 30.0
 """Seconds between two writes of a state, or longer if writing takes long."""

@@ -22,53 +22,15 @@ from sweep.store.search_state_format import State, TooLargeError, read_state, si
 from sweep.worker.exit_reasons import GUARDED
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import exchange
+from sweep.worker.state_pace import Pace
 from sweep.worker.stop_requests import is_given_up, is_stopped
 from sweep.worker.worker_watchdogs import GUARD, TIME_GUARD
-
-SHARE = 0.05
-"""The share of a search's time that writing states may take."""
 
 WORTH = 5.0
 """Seconds below which it is cheaper to repeat a search than to keep its state."""
 
 WANTED = "wanted"
 """The kind of the event by which a worker asks for the state of a search that it begins."""
-
-_FREE = 0.1
-_RATE = 100e6
-
-
-class Pace:
-    """Decides when a state is written, so that writing takes a small share of the time.
-
-    Parameters
-    ----------
-    share : float
-        Of the search's seconds, beyond the first tenth of a second.
-    """
-
-    def __init__(self, share: float = SHARE) -> None:
-        self._share = share
-        self._spent = 0.0
-        self._rate = _RATE
-        self._size = 0
-
-    def may_allow(self, seconds: float) -> bool:
-        """Whether a state might be written, if it has not grown since :meth:`allows` was asked.
-
-        To be asked before a state is made, which may take time as well.
-        """
-        return self._spent + self._size / self._rate <= self._share * seconds + _FREE
-
-    def allows(self, size: int, seconds: float) -> bool:
-        """Whether a state of this size may be written after this time of search."""
-        self._size = size
-        return self.may_allow(seconds)
-
-    def wrote(self, size: int, seconds: float) -> None:
-        """Count what it took."""
-        self._spent += seconds
-        self._rate = max(size, 2**20) / max(seconds, 1e-3)
 
 
 class Keeper:

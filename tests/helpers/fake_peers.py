@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import time
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from solver.base import Capabilities
 from solver.external.base import ExternalSolver
+from solver.external.child_process import Outcome, run
 from solver.external.job_messages import FINISHED, Answer, Job
+from solver.monitor import Monitor
+from tests.helpers import child_sides
 
 
 class FakePeer(ExternalSolver):
@@ -31,120 +30,54 @@ class FakePeer(ExternalSolver):
         return Answer([0, -1, -1], FINISHED, optimal=True, objective=0.125, lower_bound=0.125)
 
 
-class Endless(FakePeer):
+class _Misbehaving(FakePeer):
+    """A solver whose ``fit`` is that of the class of its name in ``child_sides``."""
+
+    def ask(self, job: Job, monitor: Monitor) -> Outcome:
+        """Run a job in a child."""
+        return run(child_sides.__name__, type(self).__name__, job, monitor.stop)
+
+
+class Endless(_Misbehaving):
     """Ignores its limit of time."""
 
     name: ClassVar[str] = "endless"
 
-    @classmethod
-    def fit(cls, job: Job) -> Answer:
-        """See the class."""
-        while True:
-            time.sleep(0.01)
 
-
-class Leaking(FakePeer):
+class Leaking(_Misbehaving):
     """Takes 10 GB."""
 
     name: ClassVar[str] = "leaking"
 
-    @classmethod
-    def fit(cls, job: Job) -> Answer:
-        """See the class."""
-        kept = []
-        for _ in range(1000):
-            kept.append(b"x" * 10**7)
-            time.sleep(0.02)
-        return super().fit(job)
 
-
-class Segfault(FakePeer):
+class Segfault(_Misbehaving):
     """Dies in C."""
 
     name: ClassVar[str] = "segfault"
 
-    @classmethod
-    def fit(cls, job: Job) -> Answer:
-        """See the class."""
-        os.kill(os.getpid(), signal.SIGSEGV)
-        time.sleep(60)
-        return super().fit(job)
 
-
-class Raising(FakePeer):
+class Raising(_Misbehaving):
     """Raises, after it has printed a lot."""
 
     name: ClassVar[str] = "raising"
 
-    @classmethod
-    def fit(cls, job: Job) -> Answer:
-        """See the class."""
-        print("noise\n" * 100_000)
-        sys.stderr.write("noise\n" * 100_000)
-        raise ValueError("no tree today")
 
-
-class Chatty(FakePeer):
+class Chatty(_Misbehaving):
     """Prints a lot, and answers well."""
 
     name: ClassVar[str] = "chatty"
 
-    @classmethod
-    def fit(cls, job: Job) -> Answer:
-        """See the class."""
-        os.write(1, b"noise\n" * 100_000)
-        os.write(2, b"noise\n" * 100_000)
-        return super().fit(job)
 
-
-class _Raw:
-    """An answer that is none."""
-
-    def __init__(self, data: Any) -> None:
-        self.data = data
-
-    def to_dict(self) -> Any:
-        """What is sent."""
-        return self.data
-
-
-NONSENSE: tuple[Any, ...] = (
-    None,
-    "a tree",
-    {"tree": [0, -1]},
-    {"tree": [99, -1, -1]},
-    {"tree": [True, -1, -1]},
-    {"tree": [0, -1, [0, 3, -1]]},
-    {"tree": "x"},
-    {"tree": -1, "status": "wonderful"},
-    {"tree": -1, "objective": "NaN"},
-    {"tree": -1, "objective": float("nan")},
-    {"tree": -1, "optimal": 1},
-    {"tree": -1, "unknown": 1},
-)
-
-
-class Nonsense(FakePeer):
+class Nonsense(_Misbehaving):
     """Answers with what is no tree."""
 
     name: ClassVar[str] = "nonsense"
-    data: ClassVar[Any] = NONSENSE[0]
-
-    @classmethod
-    def fit(cls, job: Job) -> Any:
-        """See the class."""
-        return _Raw(NONSENSE[int(os.environ["FAKE_NONSENSE"])])
 
 
-class TooDeep(FakePeer):
+class TooDeep(_Misbehaving):
     """Ignores its limit of depth."""
 
     name: ClassVar[str] = "too-deep"
-
-    @classmethod
-    def fit(cls, job: Job) -> Answer:
-        """See the class."""
-        return Answer([0, [1, -1, -1], -1], FINISHED, optimal=True)
 
 
 ALL = (FakePeer, Endless, Leaking, Segfault, Raising, Chatty, Nonsense, TooDeep)

@@ -18,7 +18,7 @@ from solver.external import child_process
 from solver.external.base import MOST_ROWS, ExternalSolver
 from solver.monitor import Monitor
 from tests.helpers import fake_peers
-from tests.helpers.fake_peers import NONSENSE
+from tests.helpers.child_sides import NONSENSE
 
 PROBLEM = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]] * 2, [0, 0, 1, 1, 0, 0, 1, 0])
 LAM = Fraction(1, 100)
@@ -141,10 +141,10 @@ def solve(kind):
     except PeerError:
         pass
 
-solve(fake_peers.FakePeer)
+solve(fake_peers.Chatty)
 gc.collect()
 before = len(os.listdir("/proc/self/fd"))
-for kind in (fake_peers.FakePeer, fake_peers.Segfault):
+for kind in (fake_peers.Chatty, fake_peers.Segfault):
     solve(kind)
 print(before, len(os.listdir("/proc/self/fd")))
 """

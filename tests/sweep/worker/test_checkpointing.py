@@ -25,27 +25,13 @@ from sweep.state_transfer.driver_side import Transfer, Transfers
 from sweep.state_transfer.worker_side import WorkerFiles
 from sweep.store.search_state_format import read_state, write_state
 from sweep.worker import checkpointing
-from sweep.worker.checkpointing import Keeper, Pace
+from sweep.worker.checkpointing import Keeper
 from sweep.worker.run_settings import Run
 from sweep.worker.stop_requests import give_up
 
 ADDRESS = "tcp://127.0.0.1:1"
 TREE = Problem.from_codes([[0], [1]], [0, 1]).grow(-1)
 CELL = Cell("k", "1/10", "0.1", "branches", "2", {}, {}, 1, question="q")
-
-
-def test_writing_takes_its_share_of_the_time_and_no_more() -> None:
-    pace, spent = Pace(0.05), 0.0
-    for second in range(1, 1000):
-        if pace.allows(10**9, second):
-            took = 3.0 + second % 4
-            spent += took
-            pace.wrote(10**9, took)
-        # What is written next is not known before; at most its time is above the share.
-        assert spent <= 0.05 * second + 7
-    assert spent > 0.04 * 1000
-    assert not Pace(0.05).allows(10**9, 10)
-    assert Pace(0.05).allows(10**4, 0.1)
 
 
 class Worker:
