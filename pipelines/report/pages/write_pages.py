@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -128,7 +129,9 @@ def _on_one_page(section: dict[str, Any]) -> dict[str, Any]:
     return section | {"link": link, "recommendation": answer}
 
 
+@cache
 def _environment() -> jinja2.Environment:
+    """The templates, which are compiled once a process: it takes as long as a small report."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pipelines.report"),
         autoescape=True,

@@ -135,25 +135,37 @@ def test_a_reader_that_leaves_is_no_traceback() -> None:
     assert process.returncode == ExitCode.BROKEN_PIPE
 
 
+@pytest.fixture(scope="module")
+def polish(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table of Polish words, and a tree for it."""
+    folder = tmp_path_factory.mktemp("polish")
+    (folder / "t.csv").write_text("city,y\n" + "Łódź,ł\nBonn,n\n" * 3, encoding="utf-8")
+    save = ["--save", str(folder / "tree.json")]
+    arguments = ["solve", str(folder / "t.csv"), "--target", "y", "--lam", "0.01", *save]
+    assert CliRunner().invoke(treesweep, arguments).exit_code == 0
+    return folder
+
+
+def said(folder: Path, charset: str, *arguments: str) -> str:
+    """What a command writes to a pipe where the terminal has a charset."""
+    done = subprocess.run(
+        [SCRIPT, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONIOENCODING": charset, "PYTHONUTF8": "0"},
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout.decode("utf-8")
+
+
 @pytest.mark.parametrize("charset", ["cp1252", "ascii", "latin-1:strict"])
-def test_files_and_pipes_get_utf_8_whatever_the_charset_of_the_terminal(
-    charset: str, tmp_path: Path
-) -> None:
-    rows = "Łódź,ł\nBonn,n\n" * 3
-    (tmp_path / "t.csv").write_text(f"city,y\n{rows}", encoding="utf-8")
-
-    def run(*arguments: str) -> str:
-        done = subprocess.run(
-            [SCRIPT, *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONIOENCODING": charset, "PYTHONUTF8": "0"},
-            capture_output=True,
-            check=True,
-        )
-        return done.stdout.decode("utf-8")
-
-    run("solve", "t.csv", "--target", "y", "--lam", "0.01", "--save", "tree.json")
-    assert run("predict", "tree.json", "t.csv").split()[1:] == ["ł", "n"] * 3
-    sql = run("show", "tree.json", "--format", "sql")
+def test_pipes_get_utf_8_whatever_the_charset_of_the_terminal(charset: str, polish: Path) -> None:
+    sql = said(polish, charset, "show", "tree.json", "--format", "sql")
     assert "'ł'" in sql
     assert "\\" not in sql
+
+
+def test_files_are_utf_8_whatever_the_charset_of_the_terminal(polish: Path) -> None:
+    said(polish, "ascii", "solve", "t.csv", "--target", "y", "--lam", "0.01", "--save", "own.json")
+    assert (polish / "own.json").read_bytes() == (polish / "tree.json").read_bytes()
+    assert said(polish, "ascii", "predict", "own.json", "t.csv").split()[1:] == ["ł", "n"] * 3

@@ -31,7 +31,6 @@ from solver.features.number_format import significant
 from solver.solution import BELOW_ONE
 from solver.trees.tree import Tree
 from sweep.datasets import parse_reference
-from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.store.read_results import read_results
 from sweep.store.sweep_status import sweep_status
@@ -63,7 +62,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame["good"] = np.where(frame["pay"] > 1300, "yes", "no")
     frame.to_csv(folder / "pay.csv", index=False)
     text = SPEC.format(folder=folder).replace("{exact: 1/100}", "0.01")
-    run_sweep(parse_spec(text), folder / "store")
+    without_dask.finish(folder / "store", parse_spec(text))
     return folder / "store"
 
 

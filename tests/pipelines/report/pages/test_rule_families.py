@@ -25,9 +25,9 @@ from pipelines.report.charts.style import style
 from pipelines.report.data.results import label_results
 from pipelines.report.save_figures import to_svg
 from pipelines.report.write import gather, write_report_data
-from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.verify.verify import verify_sweep
+from tests.helpers import without_dask
 from tests.helpers.report_rows import as_frame
 from tests.helpers.rule_rows import PETALS, reference, rule_row, rule_rows
 
@@ -175,13 +175,13 @@ def test_of_many_rows_some_are_drawn_and_of_the_wrong_ones_more() -> None:
     assert 600 <= drawn <= 1200
 
 
-def test_a_real_sweep_is_run_reported_and_verified(tmp_path: Path) -> None:
+def test_a_real_sweep_is_reported_and_verified(tmp_path: Path) -> None:
     spec = parse_spec(
         "name: real\ndatasets: [{name: two, source: monks-1, features: [a1, a2]}]\n"
         "encodings: [continuous]\nlambdas: [0]\nsolvers: [cart, {solver: proper, options: "
         "{rules: [hyperplane, polynomial, mixed], splits: 1, min_leaf_size: 5}}]\n"
     )
-    run_sweep(spec, tmp_path / "store")
+    without_dask.finish(tmp_path / "store", spec)
     html = write_report(tmp_path / "store").page.read_text(encoding="utf-8")
     assert "polynomial (degree 2), 1 split" in html
     assert "hyperplane, 1 split" in html
