@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -38,18 +39,25 @@ def test_a_sample_is_about_as_large_as_asked_for_and_always_the_same(tmp_path: P
 
 
 def test_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_to_check, "EVERY", 0.05)
     said: list[str] = []
-    clock = Ticker(said.append)
+    three = threading.Event()
+
+    def tell(text: str) -> None:
+        said.append(text)
+        if len(said) == 3:
+            three.set()
+
+    monkeypatch.setattr(rows_to_check, "EVERY", 1000.0)
+    clock = Ticker(tell)
     clock.tick("too early")
-    time.sleep(0.06)
+    monkeypatch.setattr(rows_to_check, "EVERY", 0.01)
+    time.sleep(0.02)
     clock.tick("now")
     assert said == ["now"]
+    threads = threading.active_count()
     with clock.during("a proof"):
-        time.sleep(0.2)
+        assert three.wait(60)
     assert said[1] == "a proof"
     assert said[2].startswith("a proof: ")
     assert said[2].endswith(" s so far")
-    number = len(said)
-    time.sleep(0.12)
-    assert len(said) == number
+    assert threading.active_count() == threads
