@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-from sweep.plan.plan import Plan
+    from sweep.plan.plan import Plan
 
 
 @dataclass(frozen=True)
