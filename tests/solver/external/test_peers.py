@@ -104,8 +104,12 @@ def test_mixed_integer_programs_agree_with_branches(
     assert check_claims(kind, range(100, 170)) >= least
 
 
+MATTER = ["a1", "a2", "a5", "target"]
+"""The features that the class of monks-1 depends on. With all six a program takes half a minute or
+more, see docs/behind/solvers.md, of which HiGHS has all but a second."""
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("kind", "lam"),
     [(FlowOct, Fraction(1, 100)), (BinOct, Fraction(0)), (Oct, Fraction(1, 100))],
@@ -114,13 +118,15 @@ def test_mixed_integer_programs_agree_with_branches(
 def test_they_find_the_optimum_of_monks_1_at_depth_3(
     kind: type[ExternalSolver], lam: Fraction, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each takes from half a minute to a minute of one core."""
+    """What is optimal with the features that matter is so with all six."""
     monkeypatch.setattr(ExternalSolver, "ask", ask_here)
     table = pd.read_parquet(shared_data / "categorical" / "monks-1-train.parquet")
-    problem = Problem.from_table(table, "target", "onehot-drop-last")
-    limits = Limits(depth=3, seconds=900)
+    whole, problem = (
+        Problem.from_table(part, "target", "onehot-drop-last") for part in (table, table[MATTER])
+    )
+    limits = Limits(depth=3, seconds=500)
     found = kind().solve(problem, lam, limits)
-    best = solve(problem, lam, limits=limits)
+    best = solve(whole, lam, limits=limits)
     # BinOCT has no price, and splits wherever it can.
     assert (found.objective, found.errors) == (best.objective, 11)
     assert found.splits == (4 if lam else 7)
