@@ -119,16 +119,14 @@ def test_mode_paper_counts_the_trees_of_table_6_2(
     assert found.objective == best.objective
     counted = found.extra["trees_evaluated"], found.extra["trees_evaluated_to_optimum"]
     assert counted == pytest.approx(PRINTED[off], rel=0.05)
+    assert off or counted[0] == 248_099
 
 
 @pytest.mark.slow
 def test_mode_paper_needs_as_many_trees_by_objective_as_by_curiosity(compas: Problem) -> None:
-    """The thesis says that curiosity is twice as fast."""
-    counts = [
-        solver.solve(compas, LAM, "osdt", mode="paper", policy=policy).extra["trees_evaluated"]
-        for policy in ("curiosity", "objective")
-    ]
-    assert counts == [248_099, 243_425]
+    """The thesis says that curiosity, whose trees the test above counts, is twice as fast."""
+    found = solver.solve(compas, LAM, "osdt", mode="paper", policy="objective")
+    assert found.extra["trees_evaluated"] == 243_425
 
 
 def test_mode_paper_without_lookahead_finds_no_end(compas: Problem) -> None:
