@@ -4,6 +4,9 @@ Each page has a folder of its own with copies of examples/ and cluster.yaml. The
 blocks run command by command, and then its Python blocks as one program. In a console block the
 lines that begin with "$ " are commands. A command goes on after a backslash at the line's end and
 to the end of its here-document. It must exit with 0, or with N where it ends in "# exit N".
+``treesweep`` is forked there from a process that has imported it, see
+``tests/helpers/forked_treesweep.py``; that it starts by itself is tested by ``tests/test_wheel.py``
+and, in Python blocks, by the workers of sweeps.
 
 The notebook of examples/ is executed, too. Examples of the gallery run when the site is built.
 
@@ -30,6 +33,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.helpers import ROOT, documentation_pages
+from tests.helpers.forked_treesweep import forked_treesweep
 
 COPIED = ("examples", "cluster.yaml")
 LIMIT = 500.0
@@ -96,27 +100,32 @@ def examples(text: str) -> Iterator[Example]:
         yield Example(first, "python", [sys.executable, "blocks.py", source])
 
 
-def run(example: Example, folder: Path, seconds: float = LIMIT) -> str:
+def environment(*programs: Path) -> dict[str, str]:
+    """The variables of a command, which finds ``programs`` first, then ours."""
+    own = [*map(str, programs), str(Path(sys.executable).parent)]
+    path = os.pathsep.join([*own, os.environ.get("PATH", os.defpath)])
+    settings = os.environ | {"PATH": path, "MPLBACKEND": "Agg", "COLUMNS": "100"}
+    settings.pop("PYTHONPATH", None)
+    return settings
+
+
+def run(example: Example, folder: Path, seconds: float = LIMIT, *programs: Path) -> str:
     """Run it in a folder; what it printed. Fails if it ends in another way than it should."""
     *command, last = example.command
     if command[-1] == "blocks.py":  # a file: workers of a cluster import it
         (folder / "blocks.py").write_text(last, encoding="utf-8")
     else:
         command.append(last)
-    bin_folder = str(Path(sys.executable).parent)
-    path = bin_folder + os.pathsep + os.environ.get("PATH", os.defpath)
-    settings = os.environ | {"PATH": path, "MPLBACKEND": "Agg", "COLUMNS": "100"}
-    settings.pop("PYTHONPATH", None)
     process = subprocess.Popen(
         command,
         cwd=folder,
-        env=settings,
+        env=environment(*programs),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        start_new_session=True,
+        process_group=0,  # a forked command joins it
     )
     ended = f"exit {example.code} was expected"
     try:
@@ -149,6 +158,13 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
     return cache(lambda page: prepare(tmp_path_factory.mktemp(Path(page).stem)))
 
 
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a ``treesweep`` that need not start."""
+    with forked_treesweep(tmp_path_factory.mktemp("programs"), environment()) as folder:
+        yield folder
+
+
 def _parameters() -> Iterator[object]:
     for path in documentation_pages():
         page = str(path.relative_to(ROOT))
@@ -160,8 +176,10 @@ def _parameters() -> Iterator[object]:
 
 
 @pytest.mark.parametrize("page, example", list(_parameters()))
-def test_what_is_shown_runs(page: str, example: Example, folder_of: Callable[[str], Path]) -> None:
-    run(example, folder_of(page))
+def test_what_is_shown_runs(
+    page: str, example: Example, folder_of: Callable[[str], Path], programs: Path
+) -> None:
+    run(example, folder_of(page), LIMIT, programs)
 
 
 def test_the_notebook_runs(tmp_path: Path) -> None:
