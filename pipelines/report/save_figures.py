@@ -18,10 +18,11 @@ from solver.trees.tree_view import layout, tree_view
 
 
 def to_png(figure: Figure, dpi: int = 144) -> bytes:
-    """The figure as PNG."""
+    """The figure as PNG, drawn once: ``savefig`` draws twice what has or had a layout engine."""
     buffer = io.BytesIO()
-    FigureCanvasAgg(figure)
-    figure.savefig(buffer, format="png", dpi=dpi)
+    before, figure.dpi = figure.dpi, dpi
+    FigureCanvasAgg(figure).print_png(buffer)  # type: ignore[no-untyped-call]
+    figure.dpi = before
     return buffer.getvalue()
 
 
