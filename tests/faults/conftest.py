@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers.dask_processes import Lab
-from tests.helpers.drivers import FAULTY, STEPS, TOGETHER, Drive, alike
+from tests.helpers.drivers import FAULTY, STEPS, Drive, alike
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[Lab]:
     """A cluster of two workers that runs already."""
-    found = Lab(tmp_path, settings={**FAULTY, "TREESWEEP_TEST_SCRATCH": str(tmp_path), **TOGETHER})
+    found = Lab(tmp_path, settings={**FAULTY, "TREESWEEP_TEST_SCRATCH": str(tmp_path)})
     for name in ("one", "two"):
         found.worker(name)
     yield found

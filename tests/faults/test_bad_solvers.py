@@ -25,7 +25,7 @@ name: killer
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.2, 0.1, 0.05]
-solvers: [killer, {solver: stepper, options: {steps: 6}}, calm]
+solvers: [killer, {solver: stepper, options: {steps: 2}}, calm]
 """
     outcome = drive.finish("run", spec)
     assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 9, 3)
@@ -157,7 +157,7 @@ lambdas: [0.2, 0.1]
 solvers: [hoarder, calm]
 """
     with drive.start("run", spec) as process:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate()
     assert process.returncode == 1, err
     assert "is gone" not in out
     rows = drive.rows().set_index("solver")
@@ -173,7 +173,7 @@ def test_a_solver_that_hangs_is_ended_some_time_after_its_limit(tmp_path: Path) 
     rows = drive.rows().set_index("solver")
     assert rows.loc["hanger", "status"] == "killed"
     assert re.fullmatch(
-        r"killed: it ran ([2-9]|\d\d) s, its limit is 1 s", rows.loc["hanger", "error"]
+        r"killed: it ran ([2-9]|\d\d+) s, its limit is 1 s", rows.loc["hanger", "error"]
     )
     assert rows.loc["calm", "status"] == "heuristic"
     tried = len((tmp_path / "hung").read_text())
@@ -184,7 +184,7 @@ def test_a_solver_that_hangs_is_ended_some_time_after_its_limit(tmp_path: Path) 
 def test_a_solver_that_holds_the_interpreter_is_ended_by_dask(tmp_path: Path) -> None:
     """No thread of its worker runs, so the worker sends no heartbeat."""
     cluster = tmp_path / "cluster.yaml"
-    cluster.write_text("kind: local\nworkers: 1\ndask: {distributed.scheduler.worker-ttl: 6s}\n")
+    cluster.write_text("kind: local\nworkers: 1\ndask: {distributed.scheduler.worker-ttl: 10s}\n")
     drive = Drive(tmp_path, workers=str(cluster), grace=3.0)
     outcome = drive.finish("run", hanging("holder"))
     assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 2, 1)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers import wait_until
-from tests.helpers.drivers import STEPS, Drive, alike, wait_for_done
+from tests.helpers.drivers import STEPS, Drive, alike, wait_for_done, wait_for_note
 
 pytestmark = pytest.mark.faults
 
@@ -46,17 +46,22 @@ def test_a_disk_that_fills_is_waited_for(
 ) -> None:
     drive = Drive(tmp_path)
     drive.out = small_disk / "out"
+    drive.hold(2)
     with drive.start("run", STEPS) as process:
         wait_for_done(process, 2)
+        drive.wait_until_held()
         ballast = fill(small_disk)
-        time.sleep(8)
+        drive.hold(4)
+        wait_for_note(process, "finished tasks wait in memory")
+        drive.wait_until_held()
+        time.sleep(5)
         assert process.poll() is None
         assert len(drive.rows()) < len(quiet)  # what is stored can be read meanwhile
         ballast.unlink()
-        out, err = process.communicate(timeout=300)
+        drive.release()
+        wait_for_note(process, "can be written to again")
+        out, err = process.communicate()
     assert process.returncode == 0, out + err
-    assert "finished tasks wait in memory" in out
-    assert "can be written to again" in out
     pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
     assert drive.finish("resume")["ran"] == 0
 
@@ -66,13 +71,17 @@ def test_a_driver_that_ends_while_the_disk_is_full_is_followed_by_another(
 ) -> None:
     drive = Drive(tmp_path)
     drive.out = small_disk / "out"
+    drive.hold(2)
     with drive.start("run", STEPS) as process:
         wait_for_done(process, 2)
+        drive.wait_until_held()
         ballast = fill(small_disk)
-        time.sleep(3)
+        drive.hold(4)
+        wait_for_note(process, "finished tasks wait in memory")
         process.kill()
     before = drive.rows()
     ballast.unlink()
+    drive.release()
     assert drive.finish("resume")["code"] == 0
     rows = drive.rows()
     pd.testing.assert_frame_equal(alike(rows), quiet)
@@ -87,11 +96,14 @@ def parts_of(drive: Drive) -> list[Path]:
 def test_damaged_parts_are_named_and_their_tasks_are_done_again(
     tmp_path: Path, quiet: pd.DataFrame
 ) -> None:
-    drive = Drive(tmp_path, workers=1)  # slow enough for three parts
+    drive = Drive(tmp_path, workers=1)
+    drive.hold()
     with drive.start("run", STEPS) as process:
-        wait_for_done(process, 1)
-        wait_until(lambda: len(parts_of(drive)) >= 3)
+        for number in (1, 2, 3):
+            drive.hold(number)
+            wait_until(lambda at_least=number: len(parts_of(drive)) >= at_least)
         process.kill()
+    drive.release()
     before = drive.rows().set_index("key")["started"]
     flipped, emptied, *_ = parts_of(drive)
     for part in (flipped, emptied):
@@ -102,7 +114,7 @@ def test_damaged_parts_are_named_and_their_tasks_are_done_again(
     flipped.write_bytes(content)
     emptied.write_bytes(b"")
     with drive.start("resume") as process:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate()
     assert process.returncode == 0, err
     assert out.count("what it held is computed again") == 2
     for part in (flipped, emptied):

@@ -35,7 +35,7 @@ def test_a_driver_killed_while_good_trees_are_counted_changes_nothing(tmp_path: 
     quiet, struck = Drive(tmp_path / "quiet"), Drive(tmp_path / "struck")
     for drive in (quiet, struck):
         drive.folder.mkdir()
-    assert quiet.finish("run", SPEC, timeout=400)["code"] == 0
+    assert quiet.finish("run", SPEC)["code"] == 0
     written: set[str] = set()
     for command in ("run", "resume"):
         with struck.start(command, SPEC) as process:
@@ -44,7 +44,7 @@ def test_a_driver_killed_while_good_trees_are_counted_changes_nothing(tmp_path: 
         rows = struck.rows()
         assert written <= set(rows["key"])
         written = set(rows["key"])
-    assert struck.finish("resume", timeout=400)["code"] == 0
+    assert struck.finish("resume")["code"] == 0
     assert struck.finish("resume")["ran"] == 0
     pd.testing.assert_frame_equal(alike(struck.rows()), alike(quiet.rows()))
     assert files(struck) == files(quiet)

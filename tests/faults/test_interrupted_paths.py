@@ -104,7 +104,7 @@ def strike(process: Any, what: str) -> None:
         return
     left = children(process)
     process.send_signal(signal.SIGINT if what == "Ctrl-C" else signal.SIGKILL)
-    process.communicate(timeout=300)
+    process.communicate()
     for one in left:
         if one.is_running() and what == "driver":
             one.kill()
@@ -127,7 +127,7 @@ def test_they_go_on_from_their_states_to_the_same_trees(
             time.sleep(seconds)
             strike(process, what)
             if what == "workers":
-                process.communicate(timeout=300)
+                process.communicate()
                 break
     assert drive.finish("resume")["code"] == 0
     assert steps_of(drive) == expected
@@ -152,7 +152,7 @@ def test_without_a_state_they_begin_anew_and_come_to_the_same_trees(
         path.write_bytes(content)
     drive.environment.pop(SLOW)
     with drive.start("resume") as process:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate()
     assert process.returncode == 0, err
     notes = [line for line in out.splitlines() if "begins again" in line or "begins anew" in line]
     # A path that was just done needs no state: what is known of it is all of it.

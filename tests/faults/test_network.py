@@ -80,7 +80,7 @@ def far(tmp_path: Path, cable: Cable) -> Iterator[Lab]:
         tmp_path,
         host=cable.there,
         wrap=["ip", "netns", "exec", cable.space],
-        settings={**FAULTY, **SETTINGS},
+        settings={**FAULTY, **SETTINGS, "TREESWEEP_TEST_SCRATCH": str(tmp_path)},
     )
     for name in ("one", "two"):
         found.worker(name)
@@ -101,13 +101,17 @@ def test_a_short_cut_is_waited_for(
     tmp_path: Path, cable: Cable, far: Lab, quiet: pd.DataFrame
 ) -> None:
     drive = _drive(tmp_path, far)
+    drive.hold(2)
     with drive.start("run", STEPS) as process:
         wait_for_done(process, 2)
+        drive.wait_until_held()
         cable.cut()
+        drive.hold(4)  # the workers have something to tell
         time.sleep(0.4 * TCP_SECONDS)
         assert process.poll() is None
         cable.heal()
-        out, err = process.communicate(timeout=300)
+        drive.release()
+        out, err = process.communicate()
     assert process.returncode == 0, out + err
     assert "is gone" not in out
     pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
@@ -119,19 +123,23 @@ def test_a_long_cut_ends_the_driver_with_a_line_and_resume_goes_on(
 ) -> None:
     """``heals``: while Dask's client tries to connect again, which is of no use to us."""
     drive = _drive(tmp_path, far)
+    drive.hold(2)
     with drive.start("run", STEPS) as process:
         wait_for_done(process, 2)
+        drive.wait_until_held()
         cable.cut()
+        drive.hold(4)  # the workers have something to tell
         if heals:
             time.sleep(1.8 * TCP_SECONDS)
             cable.heal()
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate()
     assert process.returncode == 2, err
     assert "the connection to the Dask scheduler is lost" in err
     assert "Traceback" not in err
     paid = drive.rows()
     assert len(paid) >= 1
     cable.heal()
+    drive.release()
     time.sleep(TCP_SECONDS)  # until the scheduler has noticed as well
     assert drive.finish("resume")["code"] == 0
     rows = drive.rows()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from sweep.store.sweep_status import sweep_status
 from tests.helpers import wait_until
-from tests.helpers.drivers import Drive
+from tests.helpers.drivers import Drive, wait_for_done
 
 pytestmark = pytest.mark.faults
 
@@ -82,10 +81,12 @@ def test_a_shard_that_raises_ends_the_others_and_resume_does_what_is_left(
     tmp_path: Path, whole: dict[str, Any]
 ) -> None:
     drive = Drive(tmp_path)
-    assert drive.finish("run", spec(2, wrong=1, pause=900))["failed"] == 1
+    drive.hold()
+    assert drive.finish("run", spec(2, wrong=1))["failed"] == 1
     rows = drive.rows().set_index("solver")
     assert rows.loc["divider", "status"] == "error"
     assert "wrong on purpose (in shard 1 of 0 … 1)" in rows.loc["divider", "error"]
+    drive.release()
     assert drive.finish("resume")["code"] == 0
     assert answer(drive) == whole
     assert ran(tmp_path) == {0: 2, 1: 2}
@@ -95,27 +96,31 @@ def test_a_killed_drivers_finished_shards_are_not_done_again(
     tmp_path: Path, whole: dict[str, Any]
 ) -> None:
     drive = Drive(tmp_path)
+    drive.hold(2)
     with drive.start("run", spec(4, pause=300)) as process:
-        wait_until(lambda: len([*(drive.out / "shards").glob("*.parquet")]) >= 2)
+        wait_until(lambda: len([*(drive.out / "shards").glob("*.parquet")]) == 2)
+        drive.wait_until_held()
         process.kill()
-    kept = len([*(drive.out / "shards").glob("*.parquet")])
-    before = ran(tmp_path)
+    assert ran(tmp_path) == dict.fromkeys(range(4), 1)
     assert sweep_status(drive.out).unfinished == 1
+    drive.release()
     assert drive.finish("resume")["code"] == 0
-    assert sum(ran(tmp_path).values()) == sum(before.values()) + 4 - kept
+    assert sorted(ran(tmp_path).values()) == [1, 1, 2, 2]
     assert answer(drive) == whole
     assert not any((drive.out / "shards").iterdir())
 
 
 def test_ctrl_c_keeps_the_best_tree_and_resume_begins_with_it(tmp_path: Path) -> None:
     drive = Drive(tmp_path)
-    with drive.start("run", spec(2, pause=500)) as process:
-        wait_until(lambda: len(ran(tmp_path)) == 2)
-        time.sleep(1.2)
+    drive.hold()
+    with drive.start("run", spec(2)) as process:
+        drive.wait_until_held()
+        wait_for_done(process, 0)
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate()
     assert process.returncode == 130, out + err
     assert sweep_status(drive.out).unfinished == 1
+    drive.release()
     assert drive.finish("resume")["code"] == 0
     assert set(ran(tmp_path, "given")) >= {0, 1}
     assert answer(drive)["status"] == "optimal"

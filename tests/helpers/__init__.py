@@ -23,6 +23,11 @@ sys.modules["solver"].__path__ = [{str(ROOT / "solver")!r}]
 """Begins a program that needs ``solver.kernels`` only: importing all of it takes a second."""
 
 
+PATIENCE = 400.0
+"""Seconds that a test waits for what must come. Only a defect makes any wait so long: a slow$
+machine with other work takes 30 s to start a worker."""
+
+
 def documentation_pages() -> list[Path]:
     """README.md and the pages of docs/, without what Sphinx makes there."""
     pages = sorted((ROOT / "docs").rglob("*.md"))
@@ -36,7 +41,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def wait_until(
-    condition: Callable[[], object], why: Callable[[], object] = str, seconds: float = 60.0
+    condition: Callable[[], object], why: Callable[[], object] = str, seconds: float = PATIENCE
 ) -> None:
     """Wait for a condition; ``why`` says what is known if it does not come true."""
     deadline = time.monotonic() + seconds

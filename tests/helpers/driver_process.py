@@ -10,30 +10,60 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import os
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from solver.errors import InputError
 from sweep.clusters import Address, Cluster, Local, load_cluster
 from sweep.events import Progress, Silent
 from sweep.graph.engine import resume_sweep, run_sweep
+from sweep.graph.failure_attribution import Failures
 from sweep.spec.spec import load_spec
-from tests.helpers import faulty_solvers  # noqa: F401 - the last: it changes what others import
+from sweep.worker.dask_steps import AT
+from tests.helpers import (
+    PATIENCE,
+    faulty_solvers,  # the last: it changes what others import
+)
 
 
 class Told(Silent):
-    """Prints what happens, so that a test knows when to strike."""
+    """Prints what happens, so that a test knows when to strike.
+
+    It leaves a mark of what each worker is at, when all that came before must have been taken: it
+    was heard two rounds ago.
+    """
+
+    def __init__(self) -> None:
+        self._scratch = Path(os.environ[faulty_solvers.SCRATCH])
+        self._heard: list[tuple[str, str]] = []
+        self._before: list[tuple[str, str]] = []
+        hear = Failures.hear
+
+        def hear_too(failures: Failures, event: Mapping[str, Any]) -> None:
+            hear(failures, event)
+            if event.get("kind") == AT:
+                self._heard.append((event["worker"].rpartition(":")[2], str(event["key"])))
+
+        Failures.hear = hear_too  # type: ignore[method-assign]
 
     def progress(self, progress: Progress) -> None:
         print(f"progress {progress.done} {progress.running} {progress.workers}", flush=True)
+        for port, key in self._before:
+            new = self._scratch / f"new-{port}"
+            new.write_text(key)
+            new.replace(self._scratch / faulty_solvers.HEARD.format(port))
+        self._before, self._heard = self._heard, []
 
     def note(self, text: str) -> None:
         print(f"note {text}", flush=True)
 
 
 def main() -> int:
-    faulthandler.dump_traceback_later(100)  # where it hangs, if it does
+    faulthandler.dump_traceback_later(PATIENCE - 20)  # where it hangs, if it does
     command, spec, out, where, seconds, largest, grace = sys.argv[1:]
     if where.isdigit():
         cluster: Cluster = Local(workers=int(where))

@@ -5,27 +5,76 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
+from typing import IO, Any
 
 import pandas as pd
 import psutil
 import pytest
 
 from sweep.store.read_results import read_results
-from tests.helpers import environment
+from tests.helpers import PATIENCE, environment, wait_until
 
 FAULTY = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.faulty_solvers']"}
 """For the environment: workers know the solvers that misbehave."""
+
+GATE = "passes"
+"""Such a file holds searches in their middle, see :meth:`Drive.hold`."""
 
 VARYING = [
     "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
     "trace", "extra", "versions", "git_revision", "rashomon_seconds",
 ]  # fmt: skip
 
-TOGETHER = {"TREESWEEP_TEST_TOGETHER": "2"}
-"""For the environment: a ``counter`` begins to count when the other one is there as well."""
+
+class Driver(subprocess.Popen[str]):
+    """The process of a driver. Threads read what it says, so that no line is lost."""
+
+    def __init__(self, command: list[str], **options: Any) -> None:
+        pipe = subprocess.PIPE
+        super().__init__(command, stdout=pipe, stderr=pipe, text=True, **options)
+        self.said: list[str] = []
+        self._errors: list[str] = []
+        self._heard = 0
+        streams = ((self.stdout, self.said), (self.stderr, self._errors))
+        self._readers = [Thread(target=_read, args=each, daemon=True) for each in streams]
+        for reader in self._readers:
+            reader.start()
+
+    def wait_for(self, wanted: Callable[[str], object]) -> None:
+        """Wait for a line that comes after the one that was waited for before."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            ended = not self._readers[0].is_alive()
+            while self._heard < len(self.said):
+                self._heard += 1
+                if wanted(self.said[self._heard - 1]):
+                    return
+            told = "".join(self.said[-50:] + self._errors)
+            assert not ended, f"the driver ended early: {told}"
+            assert time.monotonic() < deadline, f"nothing came: {told}"
+            time.sleep(0.02)
+
+    def communicate(self, input: str | None = None, timeout: float | None = None) -> Any:
+        """Wait for its end; all that it has said, and what it said of errors."""
+        timeout = PATIENCE if timeout is None else timeout
+        deadline = time.monotonic() + timeout
+        for reader in self._readers:
+            reader.join(max(0.0, deadline - time.monotonic()))
+            if reader.is_alive():
+                raise subprocess.TimeoutExpired(self.args, timeout)
+        self.wait(max(1.0, deadline - time.monotonic()))
+        return "".join(self.said), "".join(self._errors)
+
+
+def _read(stream: IO[str], lines: list[str]) -> None:
+    with stream:
+        for line in stream:
+            lines.append(line)
 
 
 class Drive:
@@ -45,17 +94,14 @@ class Drive:
         self.environment = environment(**FAULTY, TREESWEEP_TEST_SCRATCH=str(folder))
 
     @contextmanager
-    def start(self, command: str, spec: str | None = None) -> Iterator[subprocess.Popen[str]]:
+    def start(self, command: str, spec: str | None = None) -> Iterator[Driver]:
         path = self.folder / "spec.yaml"
         if spec is not None:
             path.write_text(spec)
         terms = [self.out, self.workers, self.checkpoint, self.largest_state, self.grace]
         arguments = [command, str(path), *map(str, terms)]
-        process = subprocess.Popen(
+        process = Driver(
             [sys.executable, "-m", "tests.helpers.driver_process", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
             env=self.environment,
             cwd=self.folder,
             start_new_session=True,  # so that Ctrl-C can be sent to all of it, as a terminal does
@@ -67,26 +113,71 @@ class Drive:
             if process.poll() is None:
                 process.kill()
             process.wait()
-            psutil.wait_procs(left, timeout=20)
+            psutil.wait_procs(left, timeout=60)
 
-    def finish(self, command: str, spec: str | None = None, timeout: float = 300) -> dict[str, int]:
+    def finish(self, command: str, spec: str | None = None) -> dict[str, int]:
         """Run to the end; the outcome and the exit code."""
         with self.start(command, spec) as process:
             try:
-                out, err = process.communicate(timeout=timeout)
+                out, err = process.communicate()
             except subprocess.TimeoutExpired:
                 for each in (*children(process), process):
                     each.kill()
                 out, err = process.communicate(timeout=20)
-                pytest.fail(f"not ended after {timeout:g} s\n{out[-2000:]}\n{err[-8000:]}")
-        lines = [line for line in out.splitlines() if line.startswith("outcome ")]
-        assert lines, err
-        return {**json.loads(lines[-1].removeprefix("outcome ")), "code": process.returncode}
+                pytest.fail(f"not ended after {PATIENCE:g} s\n{out[-2000:]}\n{err[-8000:]}")
+        assert "\noutcome " in f"\n{out}", err
+        return {**outcome_of(out), "code": process.returncode}
+
+    def hold(self, passes: int = 0) -> None:
+        """Let so many searches that take steps go on past their middle, and let all others wait.
+
+        How many have gone on counts from the first call.
+        """
+        new = self.folder / "passes.new"
+        new.write_text(str(passes))
+        new.replace(self.folder / GATE)
+
+    def release(self) -> None:
+        """Let all searches go on."""
+        (self.folder / GATE).unlink()
+
+    def wait_until_held(self, number: int = 2) -> dict[int, str]:
+        """Wait until as many as may have gone on, and so many others wait: see :meth:`held`."""
+        passes = int((self.folder / GATE).read_text())
+        found: dict[int, str] = {}
+
+        def all_are() -> bool:
+            taken = len([*self.folder.glob("pass-*")])  # first: who takes one is held no more
+            nonlocal found
+            found = self.held()
+            return taken >= passes and len(found) >= number
+
+        wait_until(all_are, lambda: sorted(path.name for path in self.folder.iterdir()))
+        return found
+
+    def held(self) -> dict[int, str]:
+        """The searches that wait, by the PIDs of their workers."""
+        found = {}
+        for path in self.folder.glob("held-*"):
+            pid = int(path.name.removeprefix("held-"))
+            with suppress(FileNotFoundError, psutil.NoSuchProcess):
+                process = psutil.Process(pid)
+                is_alive = process.status() != psutil.STATUS_ZOMBIE
+                if is_alive and process.create_time() < path.stat().st_mtime + 1:
+                    found[pid] = path.read_text()
+        return found
 
     def rows(self) -> pd.DataFrame:
         frame = read_results(self.out)
         assert not frame["key"].duplicated().any()
         return frame
+
+
+def outcome_of(out: str) -> dict[str, int]:
+    """What a driver says at its end."""
+    lines = [line for line in out.splitlines() if line.startswith("outcome ")]
+    found: dict[str, int] = json.loads(lines[-1].removeprefix("outcome "))
+    return found
 
 
 def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
@@ -112,27 +203,19 @@ def fork_servers(pid: int) -> list[psutil.Process]:
     return found
 
 
-def wait_for_done(process: subprocess.Popen[str], done: int) -> None:
-    """Read the driver's lines until N tasks are done."""
-    assert process.stdout is not None
-    for line in process.stdout:
+def wait_for_done(process: Driver, done: int) -> None:
+    """Wait until it says anew that N tasks are done and others run."""
+
+    def is_told(line: str) -> bool:
         words = line.split()
-        if words[0] == "progress" and int(words[1]) >= done and int(words[2]):
-            return
-    raise AssertionError(
-        "the driver ended early: " + (process.stderr.read() if process.stderr else "")
-    )
+        return words[0] == "progress" and int(words[1]) >= done and int(words[2]) > 0
+
+    process.wait_for(is_told)
 
 
-def wait_for_note(process: subprocess.Popen[str], words: str) -> None:
-    """Read the driver's lines until it says something."""
-    assert process.stdout is not None
-    told = []
-    for line in process.stdout:
-        told.append(line)
-        if words in line:
-            return
-    raise AssertionError("".join(told))
+def wait_for_note(process: Driver, words: str) -> None:
+    """Wait until it says this anew."""
+    process.wait_for(lambda line: words in line)
 
 
 def alike(frame: pd.DataFrame) -> pd.DataFrame:
@@ -143,17 +226,17 @@ STEPS = """
 name: steps
 datasets: [monks-1, monks-2]
 encodings: [onehot]
-lambdas: {from: 0.3, to: 0.1, count: 10}
-solvers: [calm, {solver: stepper, options: {steps: 8}}]
+lambdas: {from: 0.3, to: 0.1, count: 5}
+solvers: [calm, {solver: stepper, options: {steps: 12}}]
 """
-
-MANY = STEPS.replace("count: 10", "count: 20").replace("steps: 8", "steps: 14")
+"""Of 20 tasks, of which ten can be held. Each of these takes longer than a batch of tasks may: what
+has gone on is done, however many tasks travel together."""
 
 LONG = """
 name: long
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.4, 0.3]
-solvers: [{solver: stepper, options: {steps: 60}}, calm]
-limits: {seconds: 60}
+solvers: [{solver: stepper, options: {steps: 2}}, calm]
+limits: {seconds: 1000}
 """

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -23,6 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 import psutil
 import tornado.ioloop
+from distributed import get_worker
+from distributed.worker import thread_state
 from numpy.typing import NDArray
 
 from solver.base import Capabilities, Solver
@@ -52,8 +55,11 @@ KILL_LOAD = "TREESWEEP_TEST_KILL_LOAD"
 KILL_RELOAD = "TREESWEEP_TEST_KILL_RELOAD"
 """Names a dataset that kills every worker that reads it, but the first."""
 
+HEARD = "heard-{}"
+"""In the scratch folder: what the driver has heard that the worker at a port is at."""
+
 CLOCK = "TREESWEEP_TEST_CLOCK"
-"""``SECONDS JUMP``: so long after the start of a process its clock is set by so many seconds."""
+"""Clocks are set by so many seconds when there is the mark ``jump`` in the scratch folder."""
 
 SLOW_START = "TREESWEEP_TEST_SLOW_START"
 """Seconds that every worker but the first one takes to start."""
@@ -61,12 +67,8 @@ SLOW_START = "TREESWEEP_TEST_SLOW_START"
 SLOW = "TREESWEEP_TEST_SLOW"
 """Seconds that BRANCHES waits after every few iterations; each wait leaves a mark."""
 
-
-_LAST_WORDS = 1.0
-"""Seconds in which what a worker has told leaves, before it kills itself."""
-
-TOGETHER = "TREESWEEP_TEST_TOGETHER"
-"""So many searches of the counter begin to count together, on as many workers."""
+GATE = "passes"
+"""In the scratch folder: so many searches may go on past their middle; without it, all may."""
 
 
 class _Leaf(Solver):
@@ -134,7 +136,7 @@ class Killer(_Leaf):
     name: ClassVar[str] = "killer"
 
     def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
-        time.sleep(1.0)  # so that the driver has heard what the worker is at, on a busy machine too
+        _be_heard()
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -147,7 +149,7 @@ class Once(_Leaf):
         mark = Path(os.environ[SCRATCH], f"once-{lam.numerator}-{lam.denominator}")
         if not mark.exists():
             mark.touch()
-            time.sleep(0.3)
+            _be_heard()
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -247,10 +249,16 @@ class Liar(_Leaf):
 
 
 class Stepper(_Leaf):
-    """Proves the tree without a split in steps of 50 ms; stops, and is followed, as it should."""
+    """Proves the tree without a split in steps of 50 ms; stops, and is followed, as it should.
+
+    The gate may hold it in its middle.
+    """
 
     name: ClassVar[str] = "stepper"
-    options: ClassVar[Mapping[str, Option]] = {"steps": Option(10, "a whole number", kind=int)}
+    options: ClassVar[Mapping[str, Option]] = {
+        "steps": Option(10, "a whole number", kind=int),
+        "deaf": Option(False, "whether it does not stop when it is asked to", kind=bool),
+    }
     capabilities: ClassVar[Capabilities] = Capabilities(frozenset({"binary", "categorical"}))
 
     def _solve(
@@ -266,11 +274,11 @@ class Stepper(_Leaf):
         began = told = time.perf_counter()
         goal = objective(problem.leaf_errors, 0, problem.total_weight, lam)
         steps: int = self.settings["steps"]
-        status, bound = Status.OPTIMAL, goal
-        for step in range(steps):
+        status, bound, step, gate = Status.OPTIMAL, goal, 0, _Gate(f"{problem.total_weight} {lam}")
+        while step < steps:
             now = time.perf_counter()
             bound = goal * step / steps
-            if monitor.stop():
+            if monitor.stop() and not self.settings["deaf"]:
                 status = Status.STOPPED
                 break
             if limits.seconds is not None and now - began > limits.seconds:
@@ -279,16 +287,22 @@ class Stepper(_Leaf):
             if monitor.snapshot and now - told > monitor.interval:
                 told = now
                 tree = problem.grow(-1)
-                monitor.snapshot(Snapshot(tree, goal, bound, now - began, step, 1))
+                monitor.snapshot(Snapshot(tree, goal, bound, now - began, 0, 0))
+            if step != steps // 2 or gate.is_open():
+                step += 1
             time.sleep(0.05)
         else:
             bound = goal
+        gate.leave()
         _mark("started-anew" if initial_tree is None else "started-from-tree")
         return self.answer(problem, lam, status, bound, time.perf_counter() - began)
 
 
 class Counter(_Leaf):
-    """Proves the tree without a split in steps of 50 ms, and can go on from any of them."""
+    """Proves the tree without a split in steps of 50 ms, and can go on from any of them.
+
+    The gate may hold it in its middle.
+    """
 
     name: ClassVar[str] = "counter"
     options: ClassVar[Mapping[str, Option]] = {
@@ -320,11 +334,7 @@ class Counter(_Leaf):
             assert state["ballast"].tobytes() == ballast
             done[:] = state["done"]
         _mark(f"from-{done[0]}")
-        together = int(os.environ.get(TOGETHER, "0"))
-        if together:
-            begun = Path(os.environ[SCRATCH], "from-0")
-            wait_until(lambda: begun.stat().st_size >= together)
-            told = time.perf_counter()  # a busy machine may have let it wait: no state of no step
+        gate = _Gate(str(lam))
 
         def tell(now: float) -> None:
             if monitor.snapshot:
@@ -343,19 +353,24 @@ class Counter(_Leaf):
             if status is not Status.OPTIMAL:
                 tell(now)
                 break
-            if now - told > monitor.interval:
+            if done[0] and now - told > monitor.interval:
                 told = now
                 tell(now)
-            _mark("steps")
+            if done[0] != steps // 2 or gate.is_open():
+                _mark("steps")
+                done += 1
             time.sleep(0.05)
-            done += 1
+        gate.leave()
         bound = goal * int(done[0]) / steps
         found = self.answer(problem, lam, status, bound, time.perf_counter() - began)
         return replace(found, iterations=int(done[0]), nodes=int(done[0]))
 
 
 class Walker(Branches):
-    """BRANCHES, taking half a second at each λ of a path and leaving a mark."""
+    """BRANCHES, taking a quarter of a second at each λ of a path and leaving a mark.
+
+    The gate may hold it at a λ.
+    """
 
     name: ClassVar[str] = "walker"
     series = Solver.series  # what one search knows is of no use to the next
@@ -376,10 +391,12 @@ class Walker(Branches):
         _mark(f"at-{lam.numerator}-{lam.denominator}")
         _mark("walked")
         began = time.perf_counter()
-        while time.perf_counter() - began < 0.5:
+        gate = _Gate(str(lam))
+        while time.perf_counter() - began < 0.25 or not gate.is_open():
             if monitor.stop():
                 break
             time.sleep(0.02)
+        gate.leave()
         found = super()._solve(problem, lam, limits, initial_tree, monitor, state)
         return replace(found, seconds=time.perf_counter() - began)
 
@@ -388,7 +405,7 @@ class Divider(_Leaf):
     """The best tree of at most one split, by trying every feature; a shard tries some of them.
 
     It leaves a mark for each shard that it begins, and for each that begins with a tree. One that
-    raises waits until all others have begun.
+    raises waits until all others have begun. The gate may hold a shard in its middle.
     """
 
     name: ClassVar[str] = "divider"
@@ -416,10 +433,12 @@ class Divider(_Leaf):
         _mark(f"shard-{shard.index}-of-{shard.number}")
         if initial_tree is not None:
             _mark(f"given-{shard.index}-of-{shard.number}")
-        best, status = None, Status.OPTIMAL
+        best, status, gate = None, Status.OPTIMAL, _Gate(str(shard.index))
         for root in roots[first:last]:
             time.sleep(self.settings["pause"] / 1000)
             self._fail(shard)
+            while root == roots[(first + last) // 2] and not gate.is_open() and not monitor.stop():
+                time.sleep(0.05)
             if monitor.stop():
                 status = Status.STOPPED
                 break
@@ -430,6 +449,7 @@ class Divider(_Leaf):
                 told = now
                 goal = _rank(problem, best, lam)[0]
                 monitor.snapshot(Snapshot(best, goal, Fraction(0), now - began, root, 1))
+        gate.leave()
         return self._found(problem, lam, best, initial_tree, status, time.perf_counter() - began)
 
     def _fail(self, shard: Shard) -> None:
@@ -442,7 +462,7 @@ class Divider(_Leaf):
                     if way == "wrong":
                         wait_until(lambda: len(_begun(folder, shard.number)) == shard.number)
                         raise ValueError("wrong on purpose")
-                    time.sleep(_LAST_WORDS)
+                    _be_heard()
                     os.kill(os.getpid(), signal.SIGKILL)
 
     def _found(
@@ -476,6 +496,61 @@ def _rank(problem: Problem, tree: Tree, lam: Fraction) -> tuple[Fraction, int]:
     return objective(tree.errors, tree.splits, problem.total_weight, lam), tree.splits
 
 
+class _Gate:
+    """Holds a search, which it calls by a name, while as many others as may have gone on."""
+
+    def __init__(self, name: str) -> None:
+        folder = os.environ.get(SCRATCH)
+        self._folder = Path(folder or ".")
+        self._name = name
+        self._sign = self._folder / f"held-{os.getpid()}"
+        self._open = folder is None
+        self._held = False
+
+    def is_open(self) -> bool:
+        """Whether this search may go on."""
+        if not self._open:
+            self._open = self._passes()
+            if not self._open and not self._held:
+                self._held = True
+                new = self._folder / f"new-{os.getpid()}"
+                new.write_text(self._name)
+                new.replace(self._sign)
+        return self._open
+
+    def leave(self) -> None:
+        """Wait no more."""
+        if self._held:
+            self._held = False
+            self._sign.unlink()
+
+    def _passes(self) -> bool:
+        try:
+            passes = int((self._folder / GATE).read_text())
+        except FileNotFoundError:
+            self.leave()
+            return True
+        all_passes = [self._folder / f"pass-{number}" for number in range(passes)]
+        for one in all_passes:
+            if not one.exists():
+                self.leave()  # first: who has a pass is held no more
+                with suppress(FileExistsError):
+                    one.touch(exist_ok=False)
+                    return True
+        return False
+
+
+def _be_heard() -> None:
+    """Wait until the driver has heard what this worker is at, and has taken what it did before.
+
+    Else others may be blamed, or done again.
+    """
+    worker = get_worker()
+    key = thread_state.key
+    heard = Path(os.environ[SCRATCH], HEARD.format(worker.address.rpartition(":")[2]))
+    wait_until(lambda: heard.exists() and heard.read_text() == str(key))
+
+
 def _mark(name: str) -> None:
     folder = os.environ.get(SCRATCH)
     if folder:
@@ -501,17 +576,17 @@ def _kill_on_load(name: str, spared: int) -> None:
     tasks.datasets.load_dataset = load_or_die  # type: ignore[assignment]
 
 
-def _set_clock(after: float, jump: float) -> None:
+def _set_clock(jump: float) -> None:
     """Let Python code that is loaded by now see another time from some moment on.
 
     Except Dask's queue of messages and tornado's timers: a message that is sent in the very
     milliseconds in which a clock is set back waits for as long, see docs/guides/faults.md. That is
     theirs, and made this test hang once in some fifty runs.
     """
-    real, now, began = time.time, result_rows.now, time.monotonic()
+    real, now, mark = time.time, result_rows.now, Path(os.environ[SCRATCH], "jump")
 
     def offset() -> float:
-        return jump if time.monotonic() - began > after else 0.0
+        return jump if mark.exists() else 0.0
 
     def seen() -> float:
         return real() + offset()
@@ -541,7 +616,7 @@ if os.environ.get(SLOW):
     _slow_down(float(os.environ[SLOW]))
 
 if os.environ.get(CLOCK):
-    _set_clock(*map(float, os.environ[CLOCK].split()))
+    _set_clock(float(os.environ[CLOCK]))
 
 
 def dask_setup(worker: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from tests.helpers import ROOT, wait_until
+from tests.helpers import PATIENCE, ROOT, wait_until
 from tests.helpers.drivers import FAULTY
 from tests.helpers.ports import free_port, listens
 
@@ -53,7 +53,8 @@ class Servers:
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)
         config = self.folder / f"sshd_{port}.conf"
-        preload = " ".join(f'"{name}={value}"' for name, value in FAULTY.items())
+        faulty = {**FAULTY, "TREESWEEP_TEST_SCRATCH": self.folder}
+        preload = " ".join(f'"{name}={value}"' for name, value in faulty.items())
         config.write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/host_{port}\n"
             f"AuthorizedKeysFile {self.folder}/authorized_keys\nPidFile none\nUsePAM no\n"
@@ -83,7 +84,7 @@ class Servers:
         for one in everyone:
             with suppress(psutil.NoSuchProcess):
                 one.kill()
-        psutil.wait_procs(everyone, timeout=10)
+        psutil.wait_procs(everyone, timeout=PATIENCE)
 
     def config(self, **more: Any) -> dict[str, Any]:
         """What a ``cluster.yaml`` says of them."""

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers import environment, slurm_server, ssh_server
-from tests.helpers.drivers import MANY, Drive, alike
+from tests.helpers.drivers import STEPS, Drive, alike
 
 
 @pytest.fixture(scope="session")
@@ -36,9 +36,9 @@ def own_servers(tmp_path: Path) -> Iterator[ssh_server.Servers]:
 
 @pytest.fixture(scope="session")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """The rows of an undisturbed run of MANY on this machine."""
+    """The rows of an undisturbed run of STEPS on this machine."""
     drive = Drive(tmp_path_factory.mktemp("quiet"))
-    assert drive.finish("run", MANY)["code"] == 0
+    assert drive.finish("run", STEPS)["code"] == 0
     return alike(drive.rows())
 
 

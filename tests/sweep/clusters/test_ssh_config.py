@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import stat
 import subprocess
 import sys
@@ -20,8 +19,8 @@ from sweep.clusters import load_cluster, open_cluster, reach_cluster
 from sweep.clusters.base import needs
 from sweep.clusters.ssh_config import Ssh
 from sweep.clusters.tls import security_in, security_in_memory
-from tests.helpers import ssh_server
-from tests.helpers.drivers import MANY, Drive, alike, wait_for_done
+from tests.helpers import PATIENCE, ssh_server
+from tests.helpers.drivers import STEPS, Drive, alike, wait_for_done, wait_for_note
 from tests.helpers.ports import free_port
 
 NODE = "exec {} -P -m sweep.clusters.ssh_node"
@@ -174,7 +173,7 @@ def nodes_of(servers: ssh_server.Servers) -> list[psutil.Process]:
 @pytest.mark.slow
 def test_no_secret_is_seen_and_nobody_else_is_let_in(ssh_servers: ssh_server.Servers) -> None:
     with open_cluster(Ssh.model_validate(ssh_servers.config())) as client:
-        client.wait_for_workers(2, timeout=180)
+        client.wait_for_workers(2, timeout=PATIENCE)
         address = client.scheduler_info()["address"]
         nodes = nodes_of(ssh_servers)
         assert len(nodes) == 3
@@ -186,7 +185,7 @@ def test_no_secret_is_seen_and_nobody_else_is_let_in(ssh_servers: ssh_server.Ser
         plain = address.replace("tls://", "tcp://")
         with pytest.raises((OSError, TimeoutError)):
             Client(plain, timeout=2)
-    gone, alive = psutil.wait_procs(nodes, timeout=20)
+    gone, alive = psutil.wait_procs(nodes, timeout=PATIENCE)
     assert len(gone) == 3
     assert alive == []
 
@@ -196,12 +195,14 @@ def test_a_driver_that_is_killed_leaves_nobody_behind(
     own_servers: ssh_server.Servers, tmp_path: Path
 ) -> None:
     drive = drive_over(own_servers, tmp_path)
-    with drive.start("run", MANY) as process:
+    drive.hold(passes=2)
+    with drive.start("run", STEPS) as process:
         wait_for_done(process, 2)
+        drive.wait_until_held()
         nodes = nodes_of(own_servers)
         assert len(nodes) == 3
         process.kill()
-    assert psutil.wait_procs(nodes, timeout=30)[1] == []
+    assert psutil.wait_procs(nodes, timeout=PATIENCE)[1] == []
 
 
 def drive_over(servers: ssh_server.Servers, folder: Path) -> Drive:
@@ -218,14 +219,18 @@ def test_a_machine_that_is_switched_off_and_on_again_costs_nothing(
 ) -> None:
     drive = drive_over(own_servers, tmp_path)
     off = own_servers.ports[1]  # the scheduler is on the other one
-    with drive.start("run", MANY) as process:
-        wait_for_done(process, 3)
+    drive.hold(passes=2)
+    with drive.start("run", STEPS) as process:
+        wait_for_done(process, 2)
+        before = drive.wait_until_held()
         own_servers.stop(off)
-        wait_for_done(process, 6)
+        wait_for_note(process, "the workers on 127.0.0.1.2 have ended; starting them again")
+        process.wait_for(lambda line: line.startswith("progress ") and line.endswith(" 1\n"))
         own_servers.start(off)
-        assert process.stdout is not None
-        lines = list(process.stdout)
-        assert process.wait(timeout=120) == 0, lines
+        after = drive.wait_until_held()
+        assert (len(before.keys() & after.keys()), len(after)) == (1, 2)  # the new worker has work
+        process.wait_for(lambda line: line.startswith("progress ") and line.endswith(" 2\n"))
+        drive.release()
+        out, err = process.communicate()
+    assert process.returncode == 0, out + err
     pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
-    told = lines.index("note the workers on 127.0.0.1.2 have ended; starting them again\n")
-    assert any(re.fullmatch(r"progress \d+ \d+ 2\n", line) for line in lines[told:])
