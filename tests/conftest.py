@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 from pyarrow import fs
 
-from tests.helpers import ROOT, wait_until
+from tests.helpers import PATIENCE, ROOT, wait_until
 from tests.helpers.ports import free_port, listens
 
 # Hypothesis fails an example that takes 200 ms; on a busy machine any may.
@@ -110,7 +110,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     wait_until(is_up, Path(log.name).read_text)
     yield f"http://127.0.0.1:{port}"
     process.terminate()
-    process.wait(timeout=10)
+    process.wait(timeout=PATIENCE)
     log.close()
 
 

@@ -33,7 +33,7 @@ two each, as long as none is done."""
 CLASS = "TREESWEEP_TEST_MEETING_AT"
 """Only searches of tables with this class wait, if it is given."""
 
-TIMEOUT = 120.0
+TIMEOUT = 400.0
 
 
 def meeting(folder: Path, number: int, at: str | None = None) -> dict[str, str]:

@@ -30,7 +30,7 @@ from sweep.spec.spec import load_spec
 from sweep.store import store
 from sweep.store.plan_file import survey
 from sweep.store.process_identity import began
-from tests.helpers import ROOT, environment, wait_until, without_dask
+from tests.helpers import PATIENCE, ROOT, environment, wait_until, without_dask
 from tests.helpers.commands import n_done, refused, run
 
 COMMAND = [sys.executable, "-m", "pipelines.cli"]
@@ -55,7 +55,7 @@ solvers: [cart]
 
 def finished(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*COMMAND, *command], capture_output=True, text=True, timeout=120,
+        [*COMMAND, *command], capture_output=True, text=True, timeout=PATIENCE,
         env=environment(),
     )  # fmt: skip
 
@@ -89,7 +89,7 @@ def test_a_driver_outlives_its_terminal_and_can_be_followed_and_stopped(
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
         os.environ["PYTHONPATH"] = str(ROOT)
         words = [*COMMAND, "submit", str(long_sweep), "--out", str(out), "--cluster", str(cluster)]
-        os.execvp("sh", ["sh", "-c", f"{' '.join(words)}; sleep 100"])
+        os.execvp("sh", ["sh", "-c", f"{' '.join(words)}; sleep 1000"])
     shown = ""
     while "Its log" not in shown:
         shown += os.read(terminal, 4096).decode()
@@ -116,7 +116,7 @@ def test_a_driver_outlives_its_terminal_and_can_be_followed_and_stopped(
     assert done.returncode == 0, done.stderr
     assert f"Go on with: treesweep resume {out}" in done.stdout
     assert began(driver.pid) is None  # it is gone, not only done with its folder
-    stdout, _ = follower.communicate(timeout=30)
+    stdout, _ = follower.communicate(timeout=PATIENCE)
     assert "0/1 done" in stdout
     assert "none is at work" in stdout
     assert "Interrupted" in log.read_text()
@@ -138,7 +138,7 @@ def test_the_current_folder_runs_no_code(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "click.py").write_text("open('attacked', 'w')\n")
     monkeypatch.chdir(tmp_path)
     process = start_driver(["--version"], tmp_path / "log")
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     headline, said = (tmp_path / "log").read_text().splitlines()
     assert headline.endswith(" treesweep --version")
     assert said.startswith("treesweep ")
@@ -190,7 +190,7 @@ def test_a_driver_that_has_ended_gives_its_exit_code(
 
 def test_the_last_line_is_of_the_last_driver(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    assert start_driver(["no-such-command"], log).wait(timeout=60) == 2
+    assert start_driver(["no-such-command"], log).wait(timeout=PATIENCE) == 2
     assert "no-such-command" in detached_driver.last_line(log)
     with log.open("a") as file:
         file.write("==== 2026-01-01T00:00:00+00:00 treesweep resume out\n")

@@ -68,7 +68,7 @@ def test_a_driver_on_the_machine_of_a_worker_runs_the_sweep(tmp_path: Path, lab:
             assert os.getsid(driver.pid) == driver.pid != os.getsid(worker.pid)
         except (psutil.NoSuchProcess, ProcessLookupError):
             pass
-    wait_until(lambda: n_done(out) == 12, (out / "driver.log").read_text, 300)
+    wait_until(lambda: n_done(out) == 12, (out / "driver.log").read_text)
     assert set(read_results(out)["status"]) == {"optimal"}
     (config,) = (cache / "drivers").rglob("cluster.yaml")
     assert stat.S_IMODE(config.parent.stat().st_mode) == 0o700

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from pipelines.cli import treesweep
 from pipelines.cli.command_group import App, ExitCode
 from solver.errors import ClaimError, InputError, PeerError, UnsupportedError
+from tests.helpers import PATIENCE
 
 SCRIPT = Path(sys.executable).with_name("treesweep")
 
@@ -130,7 +131,7 @@ def test_a_reader_that_leaves_is_no_traceback() -> None:
     )
     os.close(write)
     os.close(read)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE)
     assert stderr == ""
     assert process.returncode == ExitCode.BROKEN_PIPE
 

@@ -12,6 +12,7 @@ import pytest
 
 from pipelines.cli import treesweep
 from pipelines.cli.command_group import ExitCode
+from tests.helpers import PATIENCE
 from tests.helpers.commands import SCRIPT, refused
 
 SPEC = """\
@@ -64,7 +65,7 @@ def shell(home: Path, arguments: str, streams: str) -> tuple[int, str, str]:
         capture_output=True,
         text=True,
         cwd=home,
-        timeout=300,
+        timeout=PATIENCE,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -152,7 +153,7 @@ def test_a_working_folder_that_is_no_text_is_refused(home: Path, tmp_path: Path)
     os.mkdir(odd)
     for arguments in (f"run {home}/small.yaml", "status ."):
         done = subprocess.run(
-            [str(SCRIPT), *arguments.split()], capture_output=True, cwd=odd, timeout=60
+            [str(SCRIPT), *arguments.split()], capture_output=True, cwd=odd, timeout=PATIENCE
         )
         assert done.returncode == 2
         (line,) = done.stderr.decode().splitlines()

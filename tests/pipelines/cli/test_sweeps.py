@@ -24,7 +24,7 @@ from sweep.store.plan_file import survey
 from sweep.store.read_results import read_results
 from sweep.verify import external_claims
 from sweep.verify.external_claims import Contradiction
-from tests.helpers import ROOT, without_dask
+from tests.helpers import PATIENCE, ROOT, without_dask
 from tests.helpers.commands import SCRIPT, refused, run
 
 EXAMPLES = ROOT / "examples"
@@ -427,7 +427,7 @@ def test_ctrl_c_on_a_terminal(presses: int, tmp_path: Path) -> None:
                 alive = json.loads(run("status", tmp_path / "out", "--json").stdout)
             process.send_signal(signal.SIGINT)
     os.close(ours)
-    assert process.wait(timeout=120) == 130
+    assert process.wait(timeout=PATIENCE) == 130
     assert (alive["live"], alive["running"], alive["workers"]) == (True, 1, 1)
     text = shown.decode()
     assert "Traceback" not in text

@@ -23,6 +23,7 @@ from pipelines.progress.display import (
     show_seconds,
 )
 from sweep.events import Outcome, Progress
+from tests.helpers import PATIENCE
 
 
 def at(done: int, total: int, **more: Any) -> Progress:
@@ -206,7 +207,7 @@ def test_on_a_real_terminal(environment: dict[str, str], kind: str, coloured: bo
             break
         text += chunk.decode()
     os.close(ours)
-    assert process.wait(timeout=60) == 0, text
+    assert process.wait(timeout=PATIENCE) == 0, text
     assert f"kind {kind}" in text
     assert "1/4 done" in text
     assert ("\x1b[1;31m" in text) is coloured

@@ -17,7 +17,7 @@ from solver.errors import ClaimError, PeerError, UnsupportedError
 from solver.external import child_process
 from solver.external.base import MOST_ROWS, ExternalSolver
 from solver.monitor import Monitor
-from tests.helpers import fake_peers
+from tests.helpers import PATIENCE, fake_peers
 from tests.helpers.child_sides import NONSENSE
 
 PROBLEM = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]] * 2, [0, 0, 1, 1, 0, 0, 1, 0])
@@ -117,14 +117,14 @@ def test_the_child_dies_with_its_parent() -> None:
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not (found := children()) and time.monotonic() < deadline:
             time.sleep(0.05)
         (child,) = found
     finally:
         parent.kill()
         parent.wait()
-    child.wait(timeout=60)
+    child.wait(timeout=PATIENCE)
 
 
 def test_open_files_are_closed() -> None:
@@ -132,7 +132,7 @@ def test_open_files_are_closed() -> None:
     code = """
 import gc, os
 from solver.errors import PeerError
-from tests.helpers import fake_peers
+from tests.helpers import PATIENCE, fake_peers
 from tests.solver.external.test_child_process import PROBLEM, LAM
 
 def solve(kind):

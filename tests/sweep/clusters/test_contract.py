@@ -79,7 +79,7 @@ def client(cluster: Cluster) -> Iterator[Client]:
             cluster.maintain(opened, len(known_workers(opened)), 100)
             return False
 
-        wait_until(have_come, seconds=90)
+        wait_until(have_come)
         yield opened
 
 

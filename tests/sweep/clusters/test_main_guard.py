@@ -10,7 +10,7 @@ import pytest
 
 from solver.errors import InputError
 from sweep.clusters import Local, main_guard, open_cluster
-from tests.helpers import environment
+from tests.helpers import PATIENCE, environment
 
 SPEC = """
 name: small
@@ -42,7 +42,7 @@ def program(folder: Path, text: str, *, from_stdin: bool = False) -> tuple[str, 
         text=True,
         cwd=folder,
         env=environment(),
-        timeout=300,
+        timeout=PATIENCE,
     )
     return done.stdout, (done.stderr.strip().splitlines() or [""])[-1]
 

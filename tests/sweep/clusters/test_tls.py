@@ -11,7 +11,7 @@ import pytest
 from solver.errors import InputError
 from sweep.clusters import load_cluster, open_cluster
 from sweep.clusters.tls import make_certificates
-from tests.helpers import wait_until
+from tests.helpers import PATIENCE, wait_until
 from tests.helpers.dask_processes import Lab, n_workers
 
 
@@ -45,7 +45,7 @@ def test_whoever_has_a_certificate_of_the_ca_gets_in(lab: Lab) -> None:
     with open_cluster(lab.config()) as client:
         assert client.scheduler.address.startswith("tls://")
         assert n_workers(client) == 1
-        assert client.submit(sum, [1, 2]).result(timeout=20) == 3
+        assert client.submit(sum, [1, 2]).result(timeout=PATIENCE) == 3
 
 
 def test_a_client_of_another_ca_is_refused(lab: Lab, others: Path) -> None:

@@ -20,7 +20,7 @@ from sweep.filesystem import Folder, open_folder
 from sweep.store import lease
 from sweep.store.lease import Lease, claims, is_live, read_heartbeat
 from sweep.store.process_identity import began, machine
-from tests.helpers import environment, wait_until
+from tests.helpers import PATIENCE, environment, wait_until
 
 CONTENDER = [sys.executable, "-m", "tests.helpers.lease_contender"]
 
@@ -59,7 +59,7 @@ class Contender:
         assert self.process.stdin is not None
         self.process.send_signal(signal.SIGCONT)
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_of_those_who_start_at_the_same_time_one_gets_it(folder: Folder, far: bo
         )
         for number in range(3)
     ]
-    outputs = [process.communicate(timeout=120)[0].split() for process in processes]
+    outputs = [process.communicate(timeout=PATIENCE)[0].split() for process in processes]
     assert [len(output) for output in outputs] == [20, 20, 20]
     for answers in zip(*outputs, strict=True):
         assert sorted(answers) == ["held", "refused", "refused"]

@@ -20,6 +20,7 @@ from sweep.store import store as stores
 from sweep.store import write_retries
 from sweep.store.read_results import read_results
 from sweep.store.write_retries import RetryingWriter
+from tests.helpers import PATIENCE
 
 Rows = list[dict[str, Any]]
 
@@ -49,7 +50,7 @@ class Desk:
 
 
 def wait_until_written(desk: Desk) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while desk.store.n_waiting:
         desk.writer.write()
         assert time.monotonic() < deadline

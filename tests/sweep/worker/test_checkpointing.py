@@ -28,6 +28,7 @@ from sweep.worker import checkpointing
 from sweep.worker.checkpointing import Keeper
 from sweep.worker.run_settings import Run
 from sweep.worker.stop_requests import give_up
+from tests.helpers import PATIENCE
 
 ADDRESS = "tcp://127.0.0.1:1"
 TREE = Problem.from_codes([[0], [1]], [0, 1]).grow(-1)
@@ -186,7 +187,7 @@ class Client:
 
 
 def wait_until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -265,7 +266,7 @@ def test_a_search_does_not_wait_for_what_will_not_come(
     wait_until(lambda: bool(notes.extend(transfers.notes()) or notes))
     assert "does not go on from its state: OSError: connection lost" in notes[0]
     worker_side.refuse("run-1")  # as the driver tells a worker that it can reach
-    thread.join(timeout=5)
+    thread.join(timeout=PATIENCE)
     assert waiting == [None]
     assert worker_side.STATE_FILES.wait_for("run-2", lambda: True) is None
     monkeypatch.setattr(worker_side, "CHUNK_TIMEOUT", 0.1)

@@ -10,6 +10,7 @@ import pytest
 from sweep.clusters.local import Local
 from sweep.clusters.open_cluster import open_cluster
 from sweep.worker.fork_server import METHOD, SETTINGS, start_fork_server
+from tests.helpers import PATIENCE
 
 pytestmark = pytest.mark.skipif(METHOD != "forkserver", reason="workers are forked on Linux only")
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(METHOD != "forkserver", reason="workers are fork
 def test_workers_have_one_parent_that_is_not_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREESWEEP_TEST", "of today")
     with open_cluster(Local(workers=2)) as client:
-        client.wait_for_workers(2, timeout=120)
+        client.wait_for_workers(2, timeout=PATIENCE)
         (parent,) = set(client.run(os.getppid).values())
         assert parent != os.getpid()
         assert set(client.run(os.getenv, "TREESWEEP_TEST").values()) == {"of today"}

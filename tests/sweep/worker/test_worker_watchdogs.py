@@ -11,7 +11,7 @@ import pytest
 
 from sweep.worker import worker_watchdogs
 from sweep.worker.worker_watchdogs import MEMORY_EXIT, SLACK, TIME_EXIT, MemoryGuard, TimeGuard
-from tests.helpers import environment
+from tests.helpers import PATIENCE, environment
 
 GUARDED = """
 import sys, time
@@ -34,7 +34,7 @@ def start(*numbers: float) -> subprocess.Popen[str]:
 
 def test_a_process_whose_search_times_out_ends_and_says_so() -> None:
     process = start(0.5, 0.25, 1, 60)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == TIME_EXIT
     assert "timeout" in out
     assert float(out.split()[-1]) > 1.0
@@ -43,7 +43,7 @@ def test_a_process_whose_search_times_out_ends_and_says_so() -> None:
 @pytest.mark.parametrize("limit", [-1, 0.5])
 def test_each_search_has_its_own_time_and_without_a_limit_all_of_it(limit: float) -> None:
     process = start(limit, 1.25, 10, 0.3)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, out
     assert out.split() == ["begun"] * 10 + ["done"]
 
@@ -55,7 +55,7 @@ def test_time_in_which_the_process_was_stopped_does_not_count() -> None:
     process.send_signal(signal.SIGSTOP)
     time.sleep(3)
     process.send_signal(signal.SIGCONT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, out
 
 
@@ -90,7 +90,7 @@ def test_the_memory_guard_reports_and_ends_the_process(monkeypatch: pytest.Monke
         time.sleep(0.2)
         assert not told
         eater.rss += 2**20 + SLACK
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not ended and time.monotonic() < deadline:
             time.sleep(0.01)
     assert set(ended) == {MEMORY_EXIT}
