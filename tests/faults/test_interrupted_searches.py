@@ -242,9 +242,7 @@ def _marks(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how: int) -> None:
     drive = Drive(tmp_path, workers=1, checkpoint=0.2)
-    drive.hold(4)
     with drive.start("run", PATH) as process:
-        drive.wait_until_held(1)  # at the fifth
         wait_until(lambda: len(_solved(drive)) >= 3)
         left = children(process)
         process.send_signal(how)
@@ -253,12 +251,11 @@ def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how:
     before, solved = _marks(tmp_path), _solved(drive)
     status = sweep_status(drive.out)
     assert (status.done, status.unfinished) == (0, 1)
-    drive.release()
     assert drive.finish("resume")["code"] == 0
     after = _marks(tmp_path)
     (row,) = drive.rows().to_dict("records")
     assert row["status"] == "optimal"
-    assert row["seconds"] >= 0.25 * len(row["path_points"])
+    assert row["seconds"] >= 0.5 * len(row["path_points"])
     # What the state has is not solved again. All else is; if the path ended in peace, that is at
     # most the λ at which it stood.
     twice = {name for name, times in after.items() if name != "walked" and len(times) == 2}

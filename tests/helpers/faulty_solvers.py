@@ -367,10 +367,7 @@ class Counter(_Leaf):
 
 
 class Walker(Branches):
-    """BRANCHES, taking a quarter of a second at each λ of a path and leaving a mark.
-
-    The gate may hold it at a λ.
-    """
+    """BRANCHES, taking half a second at each λ of a path and leaving a mark."""
 
     name: ClassVar[str] = "walker"
     series = Solver.series  # what one search knows is of no use to the next
@@ -391,12 +388,10 @@ class Walker(Branches):
         _mark(f"at-{lam.numerator}-{lam.denominator}")
         _mark("walked")
         began = time.perf_counter()
-        gate = _Gate(str(lam))
-        while time.perf_counter() - began < 0.25 or not gate.is_open():
+        while time.perf_counter() - began < 0.5:
             if monitor.stop():
                 break
             time.sleep(0.02)
-        gate.leave()
         found = super()._solve(problem, lam, limits, initial_tree, monitor, state)
         return replace(found, seconds=time.perf_counter() - began)
 
