@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from solver.monitor import Monitor, Snapshot
     from solver.path.path import Path, Step
     from solver.problem.problem import Problem
-    from solver.rashomon import RashomonSet, rashomon_set
+    from solver.rashomon.find_set import rashomon_set
+    from solver.rashomon.rashomon_set import RashomonSet
     from solver.solution import Solution, Status
     from solver.solve_problem import regularization_path, solve
     from solver.trees.export import export_dot, export_text, plot_tree
@@ -59,7 +60,8 @@ _MODULES = {
     "solver.monitor": ["Monitor", "Snapshot"],
     "solver.path.path": ["Path", "Step"],
     "solver.problem.problem": ["Problem"],
-    "solver.rashomon": ["RashomonSet", "rashomon_set"],
+    "solver.rashomon.find_set": ["rashomon_set"],
+    "solver.rashomon.rashomon_set": ["RashomonSet"],
     "solver.solution": ["Solution", "Status"],
     "solver.solve_problem": ["regularization_path", "solve"],
     "solver.trees.export": ["export_dot", "export_text", "plot_tree"],

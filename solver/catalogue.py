@@ -6,45 +6,41 @@ import difflib
 import re
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping
-from importlib import metadata
+from importlib import import_module, metadata
 from inspect import isabstract
+from typing import cast
 
 from solver.base import Capabilities, Solver
-from solver.baselines.cart import Cart
-from solver.baselines.tao import Tao
-from solver.branches import Branches
 from solver.errors import InputError
-from solver.external.binoct import BinOct
-from solver.external.contree import Contree
-from solver.external.dl85 import Dl85
-from solver.external.flowoct import FlowOct
-from solver.external.gosdt import Gosdt
-from solver.external.oct import Oct
-from solver.external.pytrees import PyTreesContree, PyTreesDl85, PyTreesLgdt
-from solver.external.streed import Streed
 from solver.options import Option
-from solver.osdt import Osdt
-from solver.proper.solver import Proper
-from solver.quantbnb import QuantBnB
 from solver.trees.tree import TaskType
 
 GROUP = "treesweep.solvers"
 """The entry points by which an installed package offers solvers."""
 
-OURS = (Branches, Osdt, QuantBnB, Proper, Cart, Tao)
+OURS = {
+    "branches": "solver.branches.Branches",
+    "osdt": "solver.osdt.Osdt",
+    "quantbnb": "solver.quantbnb.QuantBnB",
+    "proper": "solver.proper.solver.Proper",
+    "cart": "solver.baselines.cart.Cart",
+    "tao": "solver.baselines.tao.Tao",
+}
+"""Where our solvers are, by name. A solver is imported once it is asked for."""
 
-EXTERNAL = (
-    Gosdt,
-    Streed,
-    Dl85,
-    Contree,
-    PyTreesDl85,
-    PyTreesContree,
-    PyTreesLgdt,
-    FlowOct,
-    BinOct,
-    Oct,
-)
+EXTERNAL = {
+    "gosdt": "solver.external.gosdt.Gosdt",
+    "streed": "solver.external.streed.Streed",
+    "dl85": "solver.external.dl85.Dl85",
+    "contree": "solver.external.contree.Contree",
+    "pytrees-dl85": "solver.external.pytrees.PyTreesDl85",
+    "pytrees-contree": "solver.external.pytrees.PyTreesContree",
+    "pytrees-lgdt": "solver.external.pytrees.PyTreesLgdt",
+    "flowoct": "solver.external.flowoct.FlowOct",
+    "binoct": "solver.external.binoct.BinOct",
+    "oct": "solver.external.oct.Oct",
+}
+"""Where the adapters to solvers of others are, by name."""
 
 
 class Catalogue(MutableMapping[str, type[Solver]]):
@@ -52,12 +48,10 @@ class Catalogue(MutableMapping[str, type[Solver]]):
     those that were registered."""
 
     def __init__(self) -> None:
-        self._solvers: dict[str, type[Solver]] = {
-            solver.name: solver for solver in (*OURS, *EXTERNAL)
-        }
+        self._solvers: dict[str, type[Solver] | str] = {**OURS, **EXTERNAL}
         self._looked = False
 
-    def _all(self) -> dict[str, type[Solver]]:
+    def _all(self) -> dict[str, type[Solver] | str]:
         # Not at import: a package's solver imports this one.
         if not self._looked:
             self._looked = True
@@ -70,7 +64,12 @@ class Catalogue(MutableMapping[str, type[Solver]]):
         return self._solvers
 
     def __getitem__(self, name: str) -> type[Solver]:
-        return self._all()[name]
+        found = self._all()[name]
+        if isinstance(found, str):
+            module, _, own = found.rpartition(".")
+            self._solvers[name] = solver = cast(type[Solver], getattr(import_module(module), own))
+            return solver
+        return found
 
     def __setitem__(self, name: str, solver: type[Solver]) -> None:
         self._all()[name] = solver
@@ -95,7 +94,7 @@ class Catalogue(MutableMapping[str, type[Solver]]):
             raise InputError(f"solver {solver.__name__} lacks: {what}")
         if wrong := _wrongly_declared(solver):
             raise InputError(f"solver {solver.__name__}: {wrong}")
-        if self._all().setdefault(solver.name, solver) is not solver:
+        if self.setdefault(solver.name, solver) is not solver:
             raise InputError(f"there is a solver {solver.name!r} already; choose another name")
         return solver
 

@@ -185,17 +185,31 @@ def imports_when_loaded(name: str) -> Iterator[str]:
             yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
 
 
-def test_searches_of_one_table_do_not_import_distributed() -> None:
-    """It takes half a second, and `solve`, `path` and `predict` do not use it."""
-    found = {name for name in modules() if name.startswith("pipelines.single_table.")}
-    pending = sorted(found)
-    assert pending
+def reached(*names: str) -> set[str]:
+    """All modules that are imported with some, of whatever package."""
+    found, pending = set(names), list(names)
     while pending:
         for other in imports_when_loaded(pending.pop()):
             if other not in found:
                 found.add(other)
-                pending += [other] if other in modules() else []
-    assert {name for name in found if name.split(".")[0] == "distributed"} == set()
+                if other in modules():
+                    pending.append(other)
+    return found
+
+
+def test_searches_of_one_table_do_not_import_distributed() -> None:
+    """It takes half a second, and `solve`, `path` and `predict` do not use it."""
+    names = [name for name in modules() if name.startswith("pipelines.single_table.")]
+    assert len(names) > 5
+    assert not [name for name in reached(*names) if name.split(".")[0] == "distributed"]
+
+
+@pytest.mark.parametrize("name", ["sweep.graph.engine", "pipelines.report"])
+def test_a_sweep_and_its_report_import_kernels_only_if_asked_for(name: str) -> None:
+    """The searches and numba take a second, which a sweep of other solvers does not need."""
+    found = reached(name)
+    assert "solver.catalogue" in found
+    assert not [other for other in found if other.split(".")[0] == "numba"]
 
 
 @pytest.mark.parametrize("floor", FLOORS)

@@ -46,6 +46,7 @@ imports what data name."""
 
 MAY_IMPORT = {
     "solver/__init__.py",  # the module of one of its own names
+    "solver/catalogue.py",  # the module of one of its own solvers
     "solver/external/base.py",  # the package that an adapter names
     "solver/external/child_script.py",  # the adapter that its parent names
 }

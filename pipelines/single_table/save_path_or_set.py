@@ -16,7 +16,7 @@ from solver.errors import InputError, UnsupportedError
 from solver.features.number_format import nouns
 from solver.path.path import Path as LamPath
 from solver.path.path import Step
-from solver.rashomon import RashomonSet
+from solver.rashomon.rashomon_set import RashomonSet
 
 _PATH_FILE = "path.json"
 _OF_PATH = re.compile(r"path\.json|\d+-splits?\.json")

@@ -28,7 +28,8 @@ from solver.objective.integer_weights import whole_weights
 from solver.path.path import Path as LamPath
 from solver.path.path_search import find_path
 from solver.problem.problem import Problem
-from solver.rashomon import RashomonSet, rashomon_set
+from solver.rashomon.find_set import rashomon_set
+from solver.rashomon.rashomon_set import RashomonSet
 from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree
 from sweep.datasets import Dataset, DatasetRef, load_dataset, parse_reference, read_file
@@ -142,7 +143,7 @@ def find_good_trees(
     follow: Callable[[Snapshot], None] | None = None,
 ) -> tuple[Problem, RashomonSet]:
     """Load and encode the table of a settled request, and count its good trees, see
-    :func:`solver.rashomon.rashomon_set`; a limit of the request leaves a smaller set."""
+    :func:`solver.rashomon.find_set.rashomon_set`; a limit of the request leaves a smaller set."""
     limits = Limits(**request.limits)
     problem = make_problem(request)
     lam = read_lambda(request.lam, problem.n_rows)

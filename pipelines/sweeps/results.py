@@ -20,7 +20,7 @@ from pipelines.report.write import gather_report, report_folder
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.path.path import Path
-from solver.rashomon import RashomonSet
+from solver.rashomon.rashomon_set import RashomonSet
 from solver.trees.tree import Tree
 from sweep.events import Outcome
 from sweep.filesystem import Place, is_remote

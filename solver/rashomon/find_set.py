@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from solver.argument_checks import check_arguments
-from solver.errors import InputError, UnsupportedError
+from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.problem.problem import Problem
@@ -15,27 +15,14 @@ from solver.rashomon.build_graph import LimitError, Prices, Search
 from solver.rashomon.exact_counts import ExactCounts
 from solver.rashomon.kernels.expand_graph import EXPANDED_NODES
 from solver.rashomon.optimum import Price, find_optimum, price_for
-from solver.rashomon.rashomon_set import Question, RashomonSet, copies, counted_trees
+from solver.rashomon.question import ENDLESS, Question, check_support
+from solver.rashomon.rashomon_set import RashomonSet, copies, counted_trees
 from solver.rashomon.split_limit import smaller_trees
 from solver.rashomon.stored_graph import StoredGraph, stored_graph
 from solver.solution import Solution, Status
 
 SHARES = (Fraction(0), Fraction(1, 8), Fraction(1, 4), Fraction(1, 2))
 """The shares of a tolerance whose sets are found first, so that a limit leaves one of them."""
-
-ENDLESS = "at λ = 0 good trees may have any size; give a limit on depth or splits"
-"""Why there is no set at λ = 0 without such a limit."""
-
-
-def check_support(task: str, ordered: bool) -> None:
-    """Raise UnsupportedError if good trees of such a problem cannot be counted."""
-    if task == "regression":
-        raise UnsupportedError("good trees are counted for classification, not for regression")
-    if ordered:
-        raise UnsupportedError(
-            "good trees are counted for binary and categorical features; encode numbers with "
-            "'thresholds', 'quantiles' or 'mdlp'"
-        )
 
 
 def rashomon_set(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,24 +23,15 @@ from solver.rashomon.enumerate_trees import GoodTrees
 from solver.rashomon.exact_counts import ExactCounts
 from solver.rashomon.kernels.expand_graph import EDGES, EXPANDED_NODES
 from solver.rashomon.multiplicity import Multiplicity, Predictions
+from solver.rashomon.question import Cell, Question
 from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
 from solver.rashomon.tree_filters import Wish, Wishes
 from solver.solution import Status, share_of
 from solver.trees.export_many_trees import to_timbertrek, tree_table
 from solver.trees.tree import Tree
 
-UNITS = ("relative", "objective", "lam")
-
 ORDERS = ("objective", "splits", "errors")
 """Which good trees are first."""
-
-
-class Cell(NamedTuple):
-    """The good trees of equal errors and splits."""
-
-    errors: int
-    splits: int
-    trees: int
 
 
 @dataclass(frozen=True)
@@ -64,31 +55,6 @@ class GoodAt:
     def n_trees(self) -> int:
         """How many trees are good."""
         return sum(cell.trees for cell in self.histogram)
-
-
-class Question(NamedTuple):
-    """Which trees are good: those within a tolerance of the optimum at a λ."""
-
-    lam: Fraction
-    within: Fraction
-    unit: str
-
-    @classmethod
-    def of(cls, lam: Any, within: Any, unit: str) -> Question:
-        """Raises InputError if an argument is wrong."""
-        price = as_lambda(lam)
-        if unit not in UNITS:
-            raise InputError(f"unit = {unit!r} is none of {', '.join(UNITS)}")
-        try:
-            return cls(price, as_lambda(within), unit)
-        except InputError:
-            text = f"within = {within!r} must be a number of 0 or more, e.g. 0.05"
-            raise InputError(text) from None
-
-    def most(self, optimum: Fraction) -> Fraction:
-        """The largest objective of a good tree."""
-        slack = {"relative": optimum, "objective": Fraction(1), "lam": self.lam}[self.unit]
-        return optimum + self.within * slack
 
 
 class RashomonSet:

@@ -23,7 +23,7 @@ from solver.encodings.encoder import MAX_CELLS
 from solver.errors import InputError
 from solver.features.column_inference import describe_guesses
 from solver.limits import Limits
-from solver.rashomon import ENDLESS, check_support
+from solver.rashomon.question import ENDLESS, check_support
 from solver.search_shards import Shard
 from solver.trees.tree import TaskType
 from sweep import datasets

@@ -12,7 +12,7 @@ from sweep.spec.yaml_reader import Strict, problem
 
 
 class RashomonEntry(Strict):
-    """Which trees are good, see :func:`solver.rashomon.rashomon_set`."""
+    """Which trees are good, see :func:`solver.rashomon.find_set.rashomon_set`."""
 
     within: str = "1/20"  #: how much worse than the optimum a good tree may be
     unit: Literal["relative", "objective", "lam"] = "relative"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,15 @@ import pyarrow as pa
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.problem.problem import Problem
-from solver.rashomon import Cell, Question, RashomonSet, StoredGraph
+from solver.rashomon.question import Cell, Question
 from solver.solution import Status
 from sweep.filesystem import Folder
 from sweep.plan.task_keys import canonical
 from sweep.spec.requested_outputs import asked_rashomon
 from sweep.store import certificate_files, checksummed_parquet
+
+if TYPE_CHECKING:
+    from solver.rashomon.rashomon_set import RashomonSet
 
 FOLDER = "rashomon"
 
@@ -82,6 +85,10 @@ class StoredSet(NamedTuple):
     def restore(self, problem: Problem, row: Mapping[str, Any]) -> RashomonSet:
         """The set of a row, which needs :data:`USED`. Raises InputError if it is none of this
         problem."""
+        # A driver imports this module, and needs no kernels.
+        from solver.rashomon.rashomon_set import RashomonSet
+        from solver.rashomon.stored_graph import StoredGraph
+
         graph = StoredGraph(
             ends=np.cumsum([len(row) for row in self.features], dtype=np.int64),
             feature=np.array([one for row in self.features for one in row], np.int64),

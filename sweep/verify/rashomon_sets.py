@@ -12,7 +12,8 @@ from solver.errors import InputError
 from solver.features.number_format import count
 from solver.limits import Limits
 from solver.problem.problem import Problem
-from solver.rashomon import LimitError, rashomon_set
+from solver.rashomon.build_graph import LimitError
+from solver.rashomon.find_set import rashomon_set
 from solver.rashomon.rashomon_set import copies
 from solver.solution import Status
 from solver.verify.certificate_checker import Refused

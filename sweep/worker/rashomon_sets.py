@@ -10,7 +10,6 @@ from typing import Any
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.problem.problem import Problem
-from solver.rashomon import LimitError, rashomon_set
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell
 from sweep.rows.schema import RASHOMON_CONTENT
@@ -69,6 +68,10 @@ def find_good_trees(
     tolerance, or none. What goes wrong here must not lose the
     optimum: it is told instead.
     """
+    # A driver imports this module, and needs no kernels.
+    from solver.rashomon.build_graph import LimitError
+    from solver.rashomon.find_set import rashomon_set
+
     asked = asked_rashomon(cell.options)
     if asked is None or solution.status is not Status.OPTIMAL:
         return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import time
 import traceback
@@ -22,11 +23,10 @@ import pandas as pd
 from distributed import Worker, get_worker
 from numpy.typing import NDArray
 
-from solver import catalogue, rashomon
 from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.errors import InputError, StateError
-from solver.kernels.disk_cache import stamp_of
+from solver.kernels.source_stamp import stamp_of
 from solver.limits import Limits
 from solver.path.path import Path
 from solver.path.path_search import find_path
@@ -84,12 +84,13 @@ def warm_up(solver: str) -> None:
 
 @cache
 def _load_kernels(solver: str) -> None:
-    with first_on_machine(solver, _kernels_version()):
-        get_solver(solver).warm_up()
+    kind = get_solver(solver)
+    with first_on_machine(solver, _kernels_version(kind.__module__)):
+        kind.warm_up()
 
 
-def _kernels_version() -> str:
-    stamp = stamp_of(catalogue.__file__)
+def _kernels_version(module: str) -> str:
+    stamp = stamp_of(str(sys.modules[module].__file__))
     return f"{stamp} {os.environ.get('NUMBA_CACHE_DIR', '')}"
 
 
@@ -101,8 +102,10 @@ def warm_up_good_trees() -> None:
 
 @cache
 def _load_good_trees() -> None:
-    with first_on_machine("rashomon", _kernels_version()):
-        rashomon.warm_up()
+    from solver.rashomon import find_set  # a driver imports this module, and needs no kernels
+
+    with first_on_machine("rashomon", _kernels_version(find_set.__name__)):
+        find_set.warm_up()
 
 
 def warm_up_aside(run: str, solvers: Sequence[str]) -> None:

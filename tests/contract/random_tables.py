@@ -428,7 +428,7 @@ def random_question(
         Whether λ may be the worth of some rows, ``2/n``.
     """
     task = "regression" if table.regression else "classification"
-    able = [kind.name for kind in OURS if task in kind.capabilities.tasks]
+    able = [name for name in OURS if task in SOLVERS[name].capabilities.tasks]
     kind = SOLVERS[solver or pick(rng, [*able, next(iter(able))])]
     features = {"continuous"} if table.regression else kind.capabilities.features
     encoding = pick(rng, [e for e in ENCODINGS.values() if e.feature_kind in features])

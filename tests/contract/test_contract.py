@@ -63,7 +63,7 @@ def test_no_claim_about_many_tables_is_false(part: int) -> None:
     assert_holds(inquire(SEED + 1 + part, EACH))
 
 
-@pytest.mark.parametrize("solver", [kind.name for kind in OURS])
+@pytest.mark.parametrize("solver", OURS)
 def test_every_solver_answers(solver: str) -> None:
     assert_holds(inquire(SEED, 40, "solve", solver))
 

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.sweeps import read_results
 from solver.limits import Limits
-from solver.rashomon import rashomon_set
+from solver.rashomon.find_set import rashomon_set
 from sweep.verify.verify import verify_sweep
 from tests.helpers.drivers import Drive, alike, wait_for_done
 

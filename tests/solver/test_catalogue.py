@@ -42,7 +42,8 @@ from tests.helpers.strategies import (
 )
 from tests.helpers.toy_solver import Exhaustive
 
-NAMES = [kind.name for kind in (*OURS, *EXTERNAL)]
+NAMES = [*OURS, *EXTERNAL]
+OUR_KINDS = [SOLVERS[name] for name in OURS]
 THIRD = Fraction(1, 3)
 SMALL_PRICE = Fraction(1, 2000)
 LARGE = 10**9
@@ -62,7 +63,7 @@ thorough = settings(
 def _variants() -> list[Any]:
     """Every solver, and a user's, as it is and with each other value that an option lists."""
     variants, seen = [], set[int]()
-    for kind in (*OURS, Exhaustive):
+    for kind in (*OUR_KINDS, Exhaustive):
         variants.append(pytest.param(kind, {}, id=kind.name))
         for name, option in kind.options.items():
             if not option.in_contract or id(option) in seen:
@@ -467,7 +468,7 @@ def test_bad_price(lam: Any) -> None:
 
 def test_solve_by_name() -> None:
     problem = Problem.from_codes([[0], [1]], [0, 1])
-    for name, kind in ((kind.name, kind) for kind in OURS):
+    for name, kind in zip(OURS, OUR_KINDS, strict=True):
         assert solver.solve(problem, "0.1", name, free(kind)).solver == name
     assert solver.solve(problem, 0.1).objective == Fraction(1, 10)
     assert solver.solve(problem, "0.1", mode="paper").splits == 1
@@ -476,7 +477,7 @@ def test_solve_by_name() -> None:
 
 
 @pytest.mark.parametrize("lam", ["3", "1e16", "1e40"])
-@pytest.mark.parametrize("name", [kind.name for kind in OURS])
+@pytest.mark.parametrize("name", OURS)
 def test_at_a_huge_lambda_the_leaf_is_optimal(name: str, lam: str) -> None:
     problem = Problem.from_codes([[0], [1], [2], [3]], [0, 1, 0, 1], ordered=True)
     if "continuous" not in SOLVERS[name].capabilities.features:
@@ -515,7 +516,7 @@ def test_a_registered_solver_is_one_of_the_catalogue(
     assert solver.regularization_path(problem, "0.1", "exhaustive").splits == (1, 0)
 
 
-@pytest.mark.parametrize("kind", OURS)
+@pytest.mark.parametrize("kind", OUR_KINDS)
 def test_an_option_keeps_its_default_in_other_modes(kind: type[Solver]) -> None:
     for name, option in kind.options.items():
         others = {*(kind.options["mode"].allowed or ())} - {option.mode} if option.mode else set()
@@ -526,6 +527,10 @@ def test_an_option_keeps_its_default_in_other_modes(kind: type[Solver]) -> None:
             else:
                 with pytest.raises(InputError, match=f"option {name} = .* belongs to mode"):
                     kind(**{"mode": mode, name: value})
+
+
+def test_names_are_those_of_the_solvers() -> None:
+    assert [SOLVERS[name].name for name in NAMES] == NAMES
 
 
 def test_what_is_no_solver_is_not_registered(catalogue: Catalogue) -> None:

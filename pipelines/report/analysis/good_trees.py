@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,12 @@ from pipelines.report.data.group_statistics import floats, lam_ranks
 from pipelines.report.data.results import Results
 from pipelines.report.data.stored_good_trees import USED, StoredSets
 from solver.errors import InputError
-from solver.rashomon import RashomonSet
 from solver.solution import share_of
 from solver.trees.tree import Tree
 from sweep.spec.requested_outputs import asked_rashomon
+
+if TYPE_CHECKING:  # a report without sets needs no kernels
+    from solver.rashomon.rashomon_set import RashomonSet
 
 SECONDS = 60.0
 """A report restores sets for so long; the counts of the others are shown as they are stored."""

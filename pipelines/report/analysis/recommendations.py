@@ -219,8 +219,7 @@ def _standing(
 
 def _what(solver: str) -> str:
     """What a labelled solver is whose runs end without a proof."""
-    others = {other.name for other in EXTERNAL}
-    return "a solver of others" if solver.split(" (")[0] in others else "a heuristic"
+    return "a solver of others" if solver.split(" (")[0] in EXTERNAL else "a heuristic"
 
 
 def _behind(solver: str, comparison: pd.DataFrame) -> str:

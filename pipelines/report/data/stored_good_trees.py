@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from solver.errors import InputError
-from solver.rashomon import RashomonSet
 from sweep.filesystem import Place, open_folder
 from sweep.store import rashomon_files
 from sweep.store.rashomon_files import read_set
 from sweep.verify.datasets import FoldKey, Tables
+
+if TYPE_CHECKING:  # a report without sets needs no kernels
+    from solver.rashomon.rashomon_set import RashomonSet
 
 USED = (
     "data_hash", "dataset", "validation", "repeat", "fold", "encoding", "encoding_options",

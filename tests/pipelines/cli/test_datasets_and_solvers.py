@@ -38,7 +38,7 @@ def test_everything_is_listed_with_its_options(command: str, known: Mapping[str,
 
 def test_warmup_says_how_long_each_search_took() -> None:
     *each, last = lines("warmup")
-    assert [line.split(":")[0] for line in each] == [*(kind.name for kind in OURS), "rashomon"]
+    assert [line.split(":")[0] for line in each] == [*OURS, "rashomon"]
     assert last.startswith("Ready after ")
 
 

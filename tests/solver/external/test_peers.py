@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from solver import Limits, Problem, Status, solve
-from solver.catalogue import EXTERNAL
+from solver.catalogue import EXTERNAL, SOLVERS
 from solver.errors import UnsupportedError
 from solver.external.base import CLAIM_SLACK, ExternalSolver
 from solver.external.binoct import BinOct
@@ -31,11 +31,12 @@ WITHOUT_LAMBDA = {"dl85", "binoct", "pytrees-dl85", "pytrees-contree"}
 LESS = {"dl85": {"depth_two": False}}
 """Where a default gives false optima: on 4 rows DL8.5 0.1.8 claims 1 error of a tree with none."""
 
-KINDS = [pytest.param(kind, id=kind.name) for kind in EXTERNAL]
+ADAPTERS = [SOLVERS[name] for name in EXTERNAL]
+KINDS = [pytest.param(kind, id=kind.name) for kind in ADAPTERS]
 PROGRAMS = (FlowOct, BinOct, Oct)
 """Mixed-integer programs, whose packages are always there."""
 
-OTHERS = [pytest.param(kind, id=kind.name) for kind in EXTERNAL if kind not in PROGRAMS]
+OTHERS = [pytest.param(kind, id=kind.name) for kind in ADAPTERS if kind not in PROGRAMS]
 
 
 def needs(kind: type[ExternalSolver]) -> None:
@@ -251,7 +252,7 @@ def test_nothing_to_split_asks_nobody(
 
 
 def test_absent_packages_are_said_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in EXTERNAL:
+    for kind in ADAPTERS:
         monkeypatch.setattr(kind, "module", "no_such_module_of_anybody")
         feature = min(kind.capabilities.features)
         with pytest.raises(UnsupportedError, match=r"pip install 'treesweep\[peers\]'"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from solver.kernels import hash_tables
-from solver.kernels.disk_cache import _imported
+from solver.kernels.source_stamp import _imported
 from tests.helpers import KERNELS_ONLY, environment
 
 KERNELS = """

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from solver import Limits, Problem
-from solver.rashomon import RashomonSet, rashomon_set
+from solver.rashomon.find_set import rashomon_set
+from solver.rashomon.rashomon_set import RashomonSet
 from tests import naive
 from tests.solver.rashomon.test_rashomon_set import Table, as_problem, good_trees, make_table
 

@@ -16,7 +16,9 @@ import pytest
 
 from solver import InputError, Limits, Monitor, Problem, UnsupportedError
 from solver.monitor import Snapshot
-from solver.rashomon import LimitError, RashomonSet, rashomon_set
+from solver.rashomon.build_graph import LimitError
+from solver.rashomon.find_set import rashomon_set
+from solver.rashomon.rashomon_set import RashomonSet
 from solver.trees.tree import Shape, shape_of
 from solver.verify.scorer import score
 from tests import naive

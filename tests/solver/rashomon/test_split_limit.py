@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from solver import InputError, Limits, Problem, solve
-from solver.rashomon import LimitError, rashomon_set
+from solver.rashomon.build_graph import LimitError
+from solver.rashomon.find_set import rashomon_set
 from tests import naive
 from tests.solver.rashomon.test_multiplicity import check_predictions
 from tests.solver.rashomon.test_rashomon_set import (

@@ -11,7 +11,10 @@ import pytest
 
 import solver
 from solver.errors import ClaimError, InputError
-from solver.rashomon import Question, RashomonSet, StoredGraph, rashomon_set
+from solver.rashomon.find_set import rashomon_set
+from solver.rashomon.question import Question
+from solver.rashomon.rashomon_set import RashomonSet
+from solver.rashomon.stored_graph import StoredGraph
 from tests.solver.rashomon.test_rashomon_set import LIMITS, as_problem, make_table
 
 

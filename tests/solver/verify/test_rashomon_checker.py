@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from solver import Problem
-from solver.rashomon import RashomonSet, rashomon_set
-from solver.rashomon.rashomon_set import copies
+from solver.rashomon.find_set import rashomon_set
+from solver.rashomon.rashomon_set import RashomonSet, copies
 from solver.verify.certificate_checker import Refused
 from solver.verify.rashomon_checker import Rules, Subproblem, recount
 from tests.solver.rashomon.test_rashomon_set import LIMITS, as_problem, make_table

@@ -16,7 +16,7 @@ import pytest
 from pipelines.sweeps import read_results
 from solver import Limits
 from solver.errors import InputError
-from solver.rashomon import rashomon_set
+from solver.rashomon.find_set import rashomon_set
 from sweep.filesystem import open_folder
 from sweep.store import checksummed_parquet
 from sweep.store.rashomon_files import read_set

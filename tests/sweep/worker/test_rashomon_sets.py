@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from solver.rashomon import RashomonSet, rashomon_set
+from solver.rashomon import find_set
+from solver.rashomon.find_set import rashomon_set
+from solver.rashomon.rashomon_set import RashomonSet
 from sweep.plan.plan import make_plan
 from sweep.rows import schema
 from sweep.rows.result_rows import Cell, checkpoint_of
 from sweep.rows.schema import RASHOMON_CONTENT
 from sweep.spec.spec import parse_spec
-from sweep.worker import rashomon_sets, stop_requests, tasks
+from sweep.worker import stop_requests, tasks
 from sweep.worker.run_settings import Run
 
 SPEC = """
@@ -85,7 +87,7 @@ def test_a_stopped_search_goes_on_without_the_one_for_the_optimum(
         stop_requests.request_stop("test-stops-good-trees")
         return rashomon_set(problem, lam, within, unit, **given)
 
-    monkeypatch.setattr(rashomon_sets, "rashomon_set", stop)
+    monkeypatch.setattr(find_set, "rashomon_set", stop)
     row = solved(prepared, cells[0], "test-stops-good-trees")
     assert (row["status"], row["error"], row["rashomon"]) == ("stopped", None, None)
     monkeypatch.undo()

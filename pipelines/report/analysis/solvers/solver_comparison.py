@@ -36,7 +36,6 @@ MOST_RUNS = 50_000
 """Larger sweeps are not compared problem by problem."""
 
 _KINDS = {"categorical": "multiway", "continuous": "continuous"}
-_EXTERNAL = {solver.name for solver in EXTERNAL}
 _OUTCOMES = ("proven", "claimed", "refuted", "open", "no_proof", "failed")
 
 
@@ -296,7 +295,7 @@ def _number(value: Any) -> float:
 
 def _claim(row: Mapping[Any, Any]) -> dict[str, Any]:
     """What a solver of others says of its tree."""
-    if row["solver"] not in _EXTERNAL or not isinstance(row["extra"], (str, bytes)):
+    if row["solver"] not in EXTERNAL or not isinstance(row["extra"], (str, bytes)):
         return {}
     claim: dict[str, Any] = json.loads(decompress(row["extra"])).get("claim", {})
     return claim

@@ -22,7 +22,7 @@ from pipelines.report.data.stored_good_trees import StoredSets
 from pipelines.report.pages.good_trees import _agreement
 from pipelines.report.write import gather_report
 from solver import Problem
-from solver.rashomon import rashomon_set
+from solver.rashomon.find_set import rashomon_set
 from sweep.spec.spec import parse_spec
 from tests.helpers import browser, without_dask
 from tests.helpers.commands import run
