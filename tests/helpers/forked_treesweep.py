@@ -81,10 +81,10 @@ def serve(address: str) -> None:
     """Fork a command for each request until the standard input ends; returns in each command."""
     for name in IMPORTED:
         importlib.import_module(name)
-    from solver.catalogue import OURS
+    from solver.catalogue import OURS, SOLVERS
 
-    for kind in OURS:
-        kind.warm_up()
+    for name in OURS:
+        SOLVERS[name].warm_up()
     gc.freeze()  # a collection would copy all of it into each command
     # Who ended is not waited for here; a command waits for its own.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
