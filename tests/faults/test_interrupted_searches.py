@@ -242,8 +242,9 @@ def _marks(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how: int) -> None:
     drive = Drive(tmp_path, workers=1, checkpoint=0.2)
+    drive.hold()
     with drive.start("run", PATH) as process:
-        wait_until(lambda: len(_solved(drive)) >= 3)
+        wait_until(lambda: len(_solved(drive)) == 3)  # it stands at the fourth
         left = children(process)
         process.send_signal(how)
         process.communicate()
@@ -251,6 +252,7 @@ def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how:
     before, solved = _marks(tmp_path), _solved(drive)
     status = sweep_status(drive.out)
     assert (status.done, status.unfinished) == (0, 1)
+    drive.release()
     assert drive.finish("resume")["code"] == 0
     after = _marks(tmp_path)
     (row,) = drive.rows().to_dict("records")

@@ -367,7 +367,10 @@ class Counter(_Leaf):
 
 
 class Walker(Branches):
-    """BRANCHES, taking half a second at each λ of a path and leaving a mark."""
+    """BRANCHES, taking half a second at each λ of a path and leaving a mark.
+
+    The gate holds it at its fourth λ, where it tells how far it is again and again.
+    """
 
     name: ClassVar[str] = "walker"
     series = Solver.series  # what one search knows is of no use to the next
@@ -387,13 +390,23 @@ class Walker(Branches):
     ) -> Solution:
         _mark(f"at-{lam.numerator}-{lam.denominator}")
         _mark("walked")
-        began = time.perf_counter()
-        while time.perf_counter() - began < 0.5:
+        tree = initial_tree or problem.grow(-1)
+        reached = objective(tree.errors, tree.splits, problem.total_weight, lam)
+        began = told = time.perf_counter()
+        while (now := time.perf_counter()) - began < 0.5 or self._is_held():
             if monitor.stop():
                 break
+            if monitor.snapshot and now - told > 0.5:
+                told = now
+                monitor.snapshot(Snapshot(tree, reached, Fraction(0), now - began, 0, 0))
             time.sleep(0.02)
         found = super()._solve(problem, lam, limits, initial_tree, monitor, state)
         return replace(found, seconds=time.perf_counter() - began)
+
+    @staticmethod
+    def _is_held() -> bool:
+        folder = Path(os.environ[SCRATCH])
+        return (folder / GATE).exists() and (folder / "walked").stat().st_size >= 4
 
 
 class Divider(_Leaf):
