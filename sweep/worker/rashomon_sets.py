@@ -65,16 +65,15 @@ def find_good_trees(
     """The good trees of a task; None if none are asked for or its optimum is not proven.
 
     The limits of the task hold for both searches together. A limit leaves the set of a smaller
-    tolerance, or none. What goes wrong here must not lose the
-    optimum: it is told instead.
+    tolerance, or none. What goes wrong here must not lose the optimum: it is told instead.
     """
+    asked = asked_rashomon(cell.options)
+    if asked is None or solution.status is not Status.OPTIMAL:
+        return None
     # A driver imports this module, and needs no kernels.
     from solver.rashomon.build_graph import LimitError
     from solver.rashomon.find_set import rashomon_set
 
-    asked = asked_rashomon(cell.options)
-    if asked is None or solution.status is not Status.OPTIMAL:
-        return None
     monitor = Monitor(stop=keeper.monitor().stop)  # there is no state to be kept
     try:
         found = rashomon_set(
