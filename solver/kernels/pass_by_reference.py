@@ -7,6 +7,7 @@ A record is one pointer to a block of 64-bit words, which is filled when Python 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ Cls = TypeVar("Cls", bound=type)
 
 _WORD = ir.IntType(64)
 _typeof: Any = numba.extending.typeof_impl
+_intrinsic: Any = numba.extending.intrinsic
 
 
 class Record(types.Type):
@@ -65,7 +67,8 @@ class Record(types.Type):
 def by_reference(cls: Cls) -> Cls:
     """Let kernels take a named tuple of arrays and numbers as one pointer.
 
-    Kernels may change the arrays' elements, but neither make such a tuple nor replace its fields.
+    Kernels may change the arrays' elements, but neither make such a tuple, except by
+    :func:`sub_record`, nor replace its fields.
     """
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
 
@@ -81,6 +84,10 @@ def by_reference(cls: Cls) -> Cls:
 class _Pointer(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, ir.PointerType(_WORD))  # type: ignore[no-untyped-call]
+
+    def as_return(self, builder: Any, value: Any) -> Any:
+        """Refuse: what :func:`sub_record` gives ends with the function that called it."""
+        raise TypeError("a compiled function cannot return a record")
 
 
 @numba.extending.infer_getattr
@@ -101,6 +108,47 @@ def _load_field(context: Any, builder: Any, record: Any, pointer: Any, name: str
         value = builder.load(_address(builder, pointer, word, model.get_data_type()))
         return model.from_data(builder, value)
     return builder.load(_address(builder, pointer, word, model.get_value_type()))
+
+
+@_intrinsic
+def sub_record(typing_context: Any, record: Any, i: Any) -> Any:
+    """The record of the arrays ``array[i]``, for all arrays of a record; ``i`` is in their range.
+
+    The function that calls it cannot return it.
+    """
+    if not isinstance(record, Record) or not isinstance(i, types.Integer):
+        return None
+    inner: dict[str, Any] = {}
+    for name, kind in record.fields.items():
+        if not isinstance(kind, types.Array) or kind.ndim < 2 or kind.layout != "C":
+            raise TypeError(f"{record.record}.{name} has no arrays inside: {kind}")
+        inner[name] = kind.copy(ndim=kind.ndim - 1)
+    return Record(record.record, inner)(record, types.int64), _fill_from_record
+
+
+def _fill_from_record(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Write the headers of the inner arrays to a block on the stack."""
+    (outer, _), inner, (pointer, i) = signature.args, signature.return_type, args
+    block = cgutils.alloca_once(builder, _WORD, size=inner.words)
+
+    def read(word: int) -> Any:
+        return builder.load(_address(builder, pointer, word, _WORD))
+
+    def write(word: int, value: Any) -> None:
+        builder.store(value, _address(builder, block, word, value.type))
+
+    for name, kind in inner.fields.items():
+        # An array's header: two objects, number of items, bytes of one, data, shape, strides.
+        old, new, n = outer.at[name], inner.at[name], kind.ndim
+        shape = [read(old + 6 + axis) for axis in range(n)]
+        strides = [read(old + 7 + n + axis) for axis in range(n)]
+        size = functools.reduce(builder.mul, shape)
+        data = builder.add(read(old + 4), builder.mul(i, read(old + 6 + n)))
+        nothing = ir.Constant(_WORD, 0)
+        header = [nothing, nothing, size, read(old + 3), data, *shape, *strides]
+        for word, value in enumerate(header):
+            write(new + word, value)
+    return block
 
 
 @numba.extending.unbox(Record)

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import helper, kernel
+from solver.kernels.pass_by_reference import sub_record
 from solver.objective.exact_objective import INFINITE
 from solver.quantbnb.classification.state import (
     AT,
@@ -53,7 +54,6 @@ from solver.quantbnb.classification.state import (
     TURN,
     A,
     B,
-    Level,
     Levels,
     Params,
     Part,
@@ -66,21 +66,7 @@ POINT, EMPTY, NOTHING = range(3)
 
 
 @helper
-def _view(s: Levels, i: int) -> Level:
-    return Level(
-        s.code[i], s.cost[i], s.below[i], s.least[i], s.paid[i], s.relax[i], s.each[i], s.guess[i],
-        s.feature[i], s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i],
-        s.frame[i], s.tree[i], s.halves[i], s.caps, s.relaxed,
-    )  # fmt: skip
-
-
-@helper
-def _part(parts: Part, i: int) -> Part:
-    return Part(parts.rows[i], parts.planes[i], parts.prefix[i], parts.below[i], parts.totals[i])
-
-
-@helper
-def _add_interval(s: Level, feature: int, a: int, b: int, bound: int) -> None:
+def _add_interval(s: Levels, feature: int, a: int, b: int, bound: int) -> None:
     interval = s.frame[INTERVALS]
     s.frame[INTERVALS] = interval + 1
     s.feature[interval] = feature
@@ -98,7 +84,7 @@ def _add_interval(s: Level, feature: int, a: int, b: int, bound: int) -> None:
 
 
 @helper
-def _pop(s: Level) -> int:
+def _pop(s: Levels) -> int:
     top: int = s.heap[0]
     last = s.frame[QUEUED] - 1
     s.frame[QUEUED] = last
@@ -120,12 +106,12 @@ def _pop(s: Level) -> int:
 
 
 @helper
-def _pass(s: Level, feature: int, bound: int) -> None:
+def _pass(s: Levels, feature: int, bound: int) -> None:
     s.passed[feature] = min(s.passed[feature], bound)
 
 
 @helper
-def _enqueue(params: Params, s: Level, feature: int, a: int, b: int, bound: int) -> None:
+def _enqueue(params: Params, s: Levels, feature: int, a: int, b: int, bound: int) -> None:
     """Queue an interval, unless it cannot hold anything better."""
     bound = max(bound, params.split + s.least[a, 0] + s.least[b, 1])
     if bound < s.frame[LIMIT]:
@@ -136,7 +122,7 @@ def _enqueue(params: Params, s: Level, feature: int, a: int, b: int, bound: int)
 
 @helper
 def _choose(
-    table: Table, params: Params, part: Part, s: Level, feature: int, a: int, b: int
+    table: Table, params: Params, part: Part, s: Levels, feature: int, a: int, b: int
 ) -> int:
     """The middle of the thresholds of an interval that can cost less than the limit; −1: none."""
     limit = s.frame[LIMIT]
@@ -166,7 +152,7 @@ def _choose(
 
 @helper
 def _new_point(
-    table: Table, params: Params, part: Part, s: Level, feature: int, code: int, a: int, b: int
+    table: Table, params: Params, part: Part, s: Levels, feature: int, code: int, a: int, b: int
 ) -> int:
     """A threshold, with all that its neighbours say about it."""
     at: int = s.frame[POINTS]
@@ -196,7 +182,7 @@ def _new_point(
 
 
 @helper
-def _outermost(table: Table, params: Params, part: Part, s: Level) -> None:
+def _outermost(table: Table, params: Params, part: Part, s: Levels) -> None:
     """Begin with the threshold that leaves all rows on the right."""
     s.frame[POINTS], s.frame[INTERVALS], s.frame[QUEUED], s.frame[TRIED] = 1, 0, 0, 0
     s.frame[FOUND], s.frame[FOUND_CODE] = -1, 0
@@ -221,14 +207,14 @@ def _outermost(table: Table, params: Params, part: Part, s: Level) -> None:
 
 
 @helper
-def _keep_half(s: Level, side: int, tree: Ints) -> None:
+def _keep_half(s: Levels, side: int, tree: Ints) -> None:
     """Remember the tree of a part of the current threshold."""
     for i in range(len(tree)):
         s.halves[side, i, 0], s.halves[side, i, 1] = tree[i, 0], tree[i, 1]
 
 
 @helper
-def _keep_stumps(s: Level) -> None:
+def _keep_stumps(s: Levels) -> None:
     """As :func:`_keep_half`, for both parts on the last level: only the features are known."""
     for side in range(2):
         for i in range(len(s.tree)):
@@ -237,7 +223,7 @@ def _keep_stumps(s: Level) -> None:
 
 
 @helper
-def _keep_tree(s: Level, feature: int, code: int) -> None:
+def _keep_tree(s: Levels, feature: int, code: int) -> None:
     """The tree of the current threshold is the best one."""
     s.tree[0, 0], s.tree[0, 1] = feature, code
     first = 1
@@ -251,7 +237,7 @@ def _keep_tree(s: Level, feature: int, code: int) -> None:
 
 
 @helper
-def _begin(table: Table, params: Params, s: Level) -> None:
+def _begin(table: Table, params: Params, s: Levels) -> None:
     """Both outermost thresholds, which cost as much as a tree of less depth, and all intervals."""
     p = table.sizes[0]
     shallow = s.least[0, 1]
@@ -278,7 +264,7 @@ def _begin(table: Table, params: Params, s: Level) -> None:
 
 
 @helper
-def _finish_point(params: Params, s: Level) -> None:
+def _finish_point(params: Params, s: Levels) -> None:
     """Take note of an evaluated threshold, and cut its interval there."""
     at, feature = s.frame[AT], s.frame[FEATURE]
     cost = params.split + s.least[at, 0] + s.least[at, 1]
@@ -295,7 +281,7 @@ def _finish_point(params: Params, s: Level) -> None:
 
 
 @helper
-def _next_point(table: Table, params: Params, part: Part, s: Level) -> int:
+def _next_point(table: Table, params: Params, part: Part, s: Levels) -> int:
     """The next threshold to evaluate: a POINT; EMPTY: look again; NOTHING: the search is over."""
     if s.frame[TRIED] < 2:
         i = s.frame[TRIED]
@@ -327,7 +313,7 @@ def _next_point(table: Table, params: Params, part: Part, s: Level) -> int:
 
 
 @helper
-def _end(table: Table, s: Level) -> None:
+def _end(table: Table, s: Levels) -> None:
     """All that is left is no better: its bounds are those of the result."""
     for i in range(s.frame[QUEUED]):
         interval = s.heap[i]
@@ -337,7 +323,7 @@ def _end(table: Table, s: Level) -> None:
 
 
 @helper
-def _stumps(table: Table, params: Params, part: Part, scratch: Sweep, s: Level) -> None:
+def _stumps(table: Table, params: Params, part: Part, scratch: Sweep, s: Levels) -> None:
     """Evaluate a threshold whose parts are split once more at most."""
     at = s.frame[AT]
     limit = s.frame[LIMIT]
@@ -355,7 +341,7 @@ def _stumps(table: Table, params: Params, part: Part, scratch: Sweep, s: Level) 
 
 
 @helper
-def _descend(table: Table, params: Params, s: Level) -> bool:
+def _descend(table: Table, params: Params, s: Levels) -> bool:
     """Choose the next part of the current threshold, and its cap; False: both are done.
 
     SIDE is −1 if the part is of no interest.
@@ -379,7 +365,7 @@ def _descend(table: Table, params: Params, s: Level) -> bool:
 
 
 @helper
-def _hand_down(table: Table, s: Level, child: Level) -> None:
+def _hand_down(table: Table, s: Levels, child: Levels) -> None:
     """Bound the next part before its search."""
     at, side = s.frame[AT], s.frame[SIDE]
     child.frame[PHASE] = START
@@ -398,7 +384,7 @@ def _hand_down(table: Table, s: Level, child: Level) -> None:
 
 
 @helper
-def _ascend(table: Table, params: Params, s: Level, child: Level) -> None:
+def _ascend(table: Table, params: Params, s: Levels, child: Levels) -> None:
     """Take the result of the search of a part."""
     at, side = s.frame[AT], s.frame[SIDE]
     s.paid[at, side] = max(s.paid[at, side], child.frame[LIMIT])
@@ -441,7 +427,7 @@ def _step(
     end = scratch.evaluations[0] + budget
     while scratch.evaluations[0] < end:
         at = top[0]
-        s, part = _view(levels, at), _part(parts, at)
+        s, part = sub_record(levels, at), sub_record(parts, at)
         if s.frame[LIMIT] <= target_cost and _best_level(levels, top) == at:
             return RUNNING
         phase, last = s.frame[PHASE], s.frame[DEPTH] <= 2
@@ -465,10 +451,10 @@ def _step(
                 _end(table, s)
                 if at == 0:
                     return PROVEN
-                _ascend(table, params, _view(levels, at - 1), s)
+                _ascend(table, params, sub_record(levels, at - 1), s)
                 top[0] = at - 1
         else:
-            below, child = _part(parts, at + 1), _view(levels, at + 1)
+            below, child = sub_record(parts, at + 1), sub_record(levels, at + 1)
             if not _descend(table, params, s):
                 if phase == OPENING:
                     _begin(table, params, s)
@@ -493,9 +479,9 @@ step_wide = kernel(_step)
 def _restore_parts(table: Table, parts: Part, levels: Levels, top: Ints) -> None:
     """Divide the rows once more as the levels that are being worked on have done."""
     for at in range(top[0]):
-        s = _view(levels, at)
-        code, side = s.code[s.frame[AT]], s.frame[SIDE]
-        divide(table, _part(parts, at), s.frame[FEATURE], code, side, _part(parts, at + 1))
+        s = sub_record(levels, at)
+        part, below = sub_record(parts, at), sub_record(parts, at + 1)
+        divide(table, part, s.frame[FEATURE], s.code[s.frame[AT]], s.frame[SIDE], below)
 
 
 restore_parts = kernel(_restore_parts)

@@ -44,6 +44,7 @@ class Table(NamedTuple):
     sizes: Ints
 
 
+@by_reference
 class Part(NamedTuple):
     """A set of rows.
 
@@ -99,9 +100,10 @@ class Params(NamedTuple):
 class Levels(NamedTuple):
     """One search for every level of the tree but the last: thresholds, and intervals of them.
 
-    The first axis of all arrays is the level; level 0 is the root. A *point* is an evaluated
-    threshold: all rows with a smaller code go to the left. Points 0 and 1 have all rows on one
-    side. Costs of points are lower bounds, for trees with leaves of the weight ``relax``.
+    The first axis of all arrays is the level; level 0 is the root. Helpers work on one level, the
+    arrays without this axis. A *point* is an evaluated threshold: all rows with a smaller code go
+    to the left. Points 0 and 1 have all rows on one side. Costs of points are lower bounds, for
+    trees with leaves of the weight ``relax``.
     """
 
     code: Ints  # (levels, points)
@@ -122,33 +124,8 @@ class Levels(NamedTuple):
     frame: Ints  # (levels, FIELDS)
     tree: Ints  # (levels, nodes, 2) best tree: feature and code of node i, over 2i + 1 and 2i + 2
     halves: Ints  # (levels, 2, nodes, 2) the same for the parts of the current threshold
-    caps: Ints  # (2,)
-    relaxed: Ints  # (2,)
-
-
-class Level(NamedTuple):
-    """Views of one level of :class:`Levels`."""
-
-    code: Ints
-    cost: Ints
-    below: Ints
-    least: Ints
-    paid: Ints
-    relax: Ints
-    each: Ints
-    guess: Ints
-    feature: Ints
-    bound: Ints
-    ends: Ints
-    heap: Ints
-    lower: Ints
-    passed: Ints
-    tries: Ints
-    frame: Ints
-    tree: Ints
-    halves: Ints
-    caps: Ints
-    relaxed: Ints
+    caps: Ints  # (levels, 2)
+    relaxed: Ints  # (levels, 2)
 
 
 (
@@ -198,9 +175,9 @@ def level_shapes(features: int, levels: int, points: int) -> list[tuple[int, ...
         (points,), (points,), (points,), (points, 2), (points, 2), (points, 2),
         (points, 2, p), (points, 2, 2),
         (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2), (FIELDS,),
-        (nodes, 2), (2, nodes, 2),
+        (nodes, 2), (2, nodes, 2), (2,), (2,),
     ]  # fmt: skip
-    return [*((levels, *shape) for shape in shapes), (2,), (2,)]
+    return [(levels, *shape) for shape in shapes]
 
 
 def new_levels(features: int, levels: int, points: int) -> Levels:

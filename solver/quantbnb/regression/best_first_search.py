@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import helper, kernel
+from solver.kernels.pass_by_reference import sub_record
 from solver.quantbnb.regression.simd import LANES
 from solver.quantbnb.regression.state import (
     AT,
@@ -63,16 +64,6 @@ from solver.quantbnb.regression.state import (
 from solver.quantbnb.regression.stump_pairs import evaluate, halve, leaf_cost, mark
 
 _LARGEST_CODE = 2**31 - 1
-
-
-@helper
-def _view(s: Levels, i: int) -> Levels:
-    """One level: the arrays without their first axis."""
-    return Levels(
-        s.code[i], s.place[i], s.below[i], s.relax[i], s.low[i], s.each[i], s.guess[i],
-        s.feature[i], s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i],
-        s.frame[i], s.price[i], s.tree[i], s.halves[i],
-    )  # fmt: skip
 
 
 @helper
@@ -455,7 +446,7 @@ def _step(
     until = scratch.done[STEPS] + budget
     top = scratch.done[TOP]
     while scratch.done[STEPS] < until and levels.price[0, COST] > target_cost:
-        s = _view(levels, top)
+        s = sub_record(levels, top)
         last = s.frame[DEPTH] <= 2
         if s.frame[PHASE] == START:
             scratch.done[STEPS] += 1
@@ -482,12 +473,12 @@ def _step(
                     return PROVEN
                 top -= 1
                 scratch.done[TOP] = top
-                _ascend(params, _view(levels, top), s)
+                _ascend(params, sub_record(levels, top), s)
         elif not _descend(params, s):
             _finish_point(params, s)
             s.frame[PHASE] = PICK
         elif s.frame[SIDE] >= 0:
-            child = _view(levels, top + 1)
+            child = sub_record(levels, top + 1)
             child.frame[ROWS] = halve(
                 parts, scratch, top, s.frame[ROWS], s.frame[FEATURE], s.code[s.frame[AT]],
                 s.frame[SIDE],
@@ -504,7 +495,7 @@ step = kernel(_step)
 def _rebuild(parts: Parts, scratch: Scratch, levels: Levels) -> None:
     """Make the parts of all used levels again, from the cuts above them."""
     for level in range(scratch.done[TOP]):
-        s = _view(levels, level)
+        s = sub_record(levels, level)
         code = s.code[s.frame[AT]]
         halve(parts, scratch, level, s.frame[ROWS], s.frame[FEATURE], code, s.frame[SIDE])
 

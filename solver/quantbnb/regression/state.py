@@ -73,8 +73,10 @@ class Parts(NamedTuple):
     total: Floats
 
 
+@by_reference
 class Levels(NamedTuple):
-    """The searches of all levels, one below the other.
+    """The searches of all levels, one below the other. Helpers work on one of them, the arrays
+    without their first axis.
 
     A *point* is a cut of a feature with bounds of its two halves; an *interval* the cuts strictly
     between two points of a feature. Points ``2f`` and ``2f + 1`` are outside the first and the last
