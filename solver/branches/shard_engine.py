@@ -15,7 +15,7 @@ from solver.branches.kernels import ao_star, stack_frame
 from solver.branches.kernels.lp_dual_bounds import take_duals, tell_duals
 from solver.branches.kernels.shard_bound_exchange import NO_ROWS, absorb, gather
 from solver.branches.kernels.state import DUE, NODES, SEARCH, SMALL
-from solver.branches.kernels.tie_order import begin_with, open_child
+from solver.branches.kernels.tie_order import begin_with, make_child
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled
@@ -91,7 +91,7 @@ class ShardEngine(ThresholdEngine):
             + ensure_compiled(tell_duals, space, few)
             + ensure_compiled(take_duals, space, few)
             + ensure_compiled(begin_with, space, 0, 0, 0, 0)
-            + ensure_compiled(open_child, space, 0, 0, 0, 0)
+            + ensure_compiled(make_child, space, 0, 0, 0, 0)
         )
 
     # What it searches
@@ -371,11 +371,12 @@ class ShardEngine(ThresholdEngine):
         ]
 
     def _open(self, child: _Child) -> bool:
-        """Make the frame of a child; whether there is room for it."""
+        """Make and open the frame of a child; whether there is room for it."""
         place = child.frame, child.feature, child.value, child.node
-        while open_child(self.space, *place) == FULL:
+        while make_child(self.space, *place) == FULL:
             if not self.grow(self.most_bytes):
                 return False
+        ao_star.step(self.space, 1, -1, -1)
         return True
 
     def _leaf_cost(self, rows: Ints) -> int:

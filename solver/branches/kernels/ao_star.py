@@ -439,23 +439,26 @@ def step(s: Space, budget: int, target_cost: int, known_cost: int) -> int:
     It makes at most ``budget`` nodes, too: some need no frame, as other branches tell enough. The
     top frame is open when it stops, so that :func:`propagate_bounds` finds the same in all slices.
     It stops early when :func:`raise_duals` is due, and when the root's best tree costs less than
-    ``known_cost``. At λ = 0 it stops at a tree that costs
-    ``target_cost`` or less; otherwise that is −1.
+    ``known_cost``. At λ = 0 it stops at a tree that costs ``target_cost`` or less; otherwise that
+    is −1. A top frame with the limit OPEN_ONLY is opened, and nothing else is done.
     """
     end, base = s.memo.used[ITERATIONS] + budget, s.memo.used[BASE]
     root, last = s.stack.head[base, stack_frame.NODE], s.params.budgets - 1
     most = s.memo.used[NODES] + budget
     while s.memo.used[ITERATIONS] < end and (s.memo.used[NODES] < most or not is_top_open(s)):
-        if s.memo.node_lower[root, last] >= s.memo.node_upper[root, last]:
-            return PROVEN
-        if s.memo.node_upper[root, last] <= target_cost:
-            return PROVEN
-        if s.memo.node_upper[root, last] < known_cost:
-            return RUNNING
         d = s.memo.used[FRAMES] - 1
+        searches = s.stack.head[d, stack_frame.LIMIT] != stack_frame.OPEN_ONLY
+        if searches and s.memo.node_lower[root, last] >= s.memo.node_upper[root, last]:
+            return PROVEN
+        if searches and s.memo.node_upper[root, last] <= target_cost:
+            return PROVEN
+        if searches and s.memo.node_upper[root, last] < known_cost:
+            return RUNNING
         if s.stack.head[d, stack_frame.N_CANDIDATES] < 0:
             s.memo.used[ITERATIONS] += 1
             expand(s, d)
+            if not searches:
+                return RUNNING
             note_work(s, d)
             settle(s, d)
             if d > 0 and is_better(s, d):

@@ -36,6 +36,7 @@ from solver.branches.kernels.state import (
     PART,
     SEARCH,
     SIZE,
+    TAKEN,
     TURNS,
     WORK,
     WORST,
@@ -72,7 +73,7 @@ def sum_duals(s: Space, d: int) -> None:
 @helper
 def has_duals(s: Space) -> bool:
     """Whether rows have duals: before the first improvement all are 0 and bound nothing."""
-    return bool(s.params.row_duals and s.program.status[SIZE] > 0)
+    return bool(s.params.row_duals and s.program.status[SIZE] + s.program.status[TAKEN] > 0)
 
 
 @helper
@@ -109,7 +110,7 @@ def start_program(s: Space) -> int:
         total += u.most[i]
     for i in range(64 * n_words):
         s.program.trial[i] = u.most[i] * min(1.0, cost_of_tree(s) / total)
-        s.program.centre[i] = 0.0
+        s.program.centre[i] = float(s.stack.duals[i]) / float(s.params.split)
     add_to_pool(s, s.stack.words, n_words)
     for i in range(n):
         add_to_pool(s, u.literal[i], n_words)
@@ -386,14 +387,14 @@ def take_duals(s: Space, told: Ints) -> bool:
     are as good.
 
     They are the duals of the same table, whose splits cost as much, so they are valid here. The
-    program begins with them, too, should it be continued.
+    program begins with them, or goes on from them, too.
     """
     total = 0
     for row in range(len(s.table.labels)):
         total += told[row]
     if total <= sum_root(s):
         return False
-    start_program(s)
+    s.program.status[TAKEN] = 1
     for i in range(64 * s.stack.head[0, stack_frame.N_WORDS]):
         if s.stack.rows[i] >= 0:
             s.stack.duals[i] = np.uint64(told[s.stack.rows[i]])

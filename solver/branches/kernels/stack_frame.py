@@ -3,7 +3,7 @@
 (
     NODE,  # number of this branch in the memo
     BUDGET,  # splits allowed
-    LIMIT,  # the search leaves when the node's bound reaches it
+    LIMIT,  # the search leaves when the node's bound reaches it; or OPEN_ONLY
     TURN,  # the current split is left when its bound reaches it
     CURRENT,  # feature of the split that is followed; −1: none
     CHILD,  # value of it that is on the stack above
@@ -24,3 +24,6 @@
     NEXT,  # value of the current split that it descends into next
     HEAD,
 ) = range(22)
+
+OPEN_ONLY = -1
+"""The limit of a frame whose children are wanted, and no search."""

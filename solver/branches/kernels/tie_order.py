@@ -10,8 +10,7 @@ from solver.branches.kernels import stack_frame
 from solver.branches.kernels.ao_star import enter, has_room, lay_child
 from solver.branches.kernels.bounds import refresh_split
 from solver.branches.kernels.branch_rows import collect_child
-from solver.branches.kernels.expand import expand
-from solver.branches.kernels.state import BASE, FRAMES, ITERATIONS, SMALL, Space
+from solver.branches.kernels.state import BASE, FRAMES, SMALL, Space
 from solver.kernels.constants import FULL, RUNNING
 from solver.kernels.jit import kernel
 
@@ -31,15 +30,16 @@ def begin_with(s: Space, d: int, feature: int, node: int, cost: int) -> None:
 
 
 @kernel
-def open_child(s: Space, d: int, feature: int, value: int, node: int) -> int:
-    """Open the frame of a child of frame ``d``, whose own node is ``node``; RUNNING, or FULL."""
+def make_child(s: Space, d: int, feature: int, value: int, node: int) -> int:
+    """Make the frame of a child of frame ``d``, whose own node is ``node``; RUNNING, or FULL.
+
+    It is for :func:`solver.branches.kernels.ao_star.step` to open: that compiles once.
+    """
     s.memo.used[FRAMES] = d + 1
     if not has_room(s, d):
         return FULL
     s.stack.head[d, stack_frame.NODE], s.stack.head[d, stack_frame.CURRENT] = node, feature
     n = enter(s, d, value)
     collect_child(s, d, feature, value - s.table.values[feature])
-    lay_child(s, value, n, 0, 0)
-    s.memo.used[ITERATIONS] += 1
-    expand(s, d + 1)
+    lay_child(s, value, n, 0, stack_frame.OPEN_ONLY)
     return RUNNING
