@@ -134,11 +134,10 @@ class QuantBnB(Solver):
 
     @classmethod
     def warm_up(cls) -> None:
-        """Compile the kernels, for few and for many values of a feature, on tiny problems."""
+        """Compile the kernels on tiny problems."""
         limits = Limits(depth=2)
-        for codes in ([[0], [1], [2]], [[0], [1], [2**15]]):
-            problem = Problem.from_codes(codes, [0, 1, 0], ordered=True)
-            cls().solve(problem, Fraction(1, 20), limits)
+        problem = Problem.from_codes([[0], [1], [2]], [0, 1, 0], ordered=True)
+        cls().solve(problem, Fraction(1, 20), limits)
         cls(mode="paper").solve(problem, Fraction(1, 20), limits)
         problem = Problem.from_codes(
             [[0], [1], [2]], [0.0, 1.0, 3.0], task="regression", ordered=True

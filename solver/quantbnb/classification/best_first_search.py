@@ -409,7 +409,8 @@ def _best_level(levels: Levels, top: Ints) -> int:
     return level
 
 
-def _step(
+@kernel
+def step(
     table: Table,
     params: Params,
     parts: Part,
@@ -469,23 +470,10 @@ def _step(
     return RUNNING
 
 
-step = kernel(_step)
-"""For up to 32766 codes of a feature."""
-
-step_wide = kernel(_step)
-"""For more of them."""
-
-
-def _restore_parts(table: Table, parts: Part, levels: Levels, top: Ints) -> None:
+@kernel
+def restore_parts(table: Table, parts: Part, levels: Levels, top: Ints) -> None:
     """Divide the rows once more as the levels that are being worked on have done."""
     for at in range(top[0]):
         s = sub_record(levels, at)
         part, below = sub_record(parts, at), sub_record(parts, at + 1)
         divide(table, part, s.frame[FEATURE], s.code[s.frame[AT]], s.frame[SIDE], below)
-
-
-restore_parts = kernel(_restore_parts)
-"""For up to 32766 codes of a feature."""
-
-restore_parts_wide = kernel(_restore_parts)
-"""For more of them."""

@@ -111,12 +111,6 @@ class QuantEngine(Engine):
         self.table: Table | None = None
         self._filled = 0
         self.sizes = sorted_table.sizes_of(self.arities, self.classes, self.weights)
-        wide = bool(self.arities) and sorted_table.rank_type(self.arities) is np.int32
-        self._fill = sorted_table.fill_wide if wide else sorted_table.fill
-        self._step = best_first_search.step_wide if wide else best_first_search.step
-        self._divide = (
-            best_first_search.restore_parts_wide if wide else best_first_search.restore_parts
-        )
         self.compile_seconds = 0.0 if depth == 0 else self._compile()
         if state is not None:
             self._restore(state)
@@ -141,12 +135,14 @@ class QuantEngine(Engine):
         mine = sorted_table.new_table([max(self.arities)], small)
         parts, one = new_parts(small, 1), Part(*(array[0] for array in new_parts(small, 1)))
         scratch, levels = new_sweep(small), new_levels(1, 1, 1)
-        codes, order = np.zeros((1, 1), mine.ranks.dtype), np.zeros(1, np.int32)
+        codes, order = np.zeros((1, 1), np.int32), np.zeros(1, np.int32)
         arguments = mine, self.params, parts, scratch, levels, self.top
         return (
-            ensure_compiled(self._fill, mine, one, codes, order, self.classes, self.weights, 0)
-            + ensure_compiled(self._step, *arguments, 0, 0)
-            + ensure_compiled(self._divide, mine, parts, levels, self.top)
+            ensure_compiled(
+                sorted_table.fill, mine, one, codes, order, self.classes, self.weights, 0
+            )
+            + ensure_compiled(best_first_search.step, *arguments, 0, 0)
+            + ensure_compiled(best_first_search.restore_parts, mine, parts, levels, self.top)
         )
 
     def step(self, iterations: int, target_cost: int) -> int:
@@ -158,7 +154,7 @@ class QuantEngine(Engine):
         if self._filled < len(self.arities):
             self._fill_some()
             return RUNNING
-        outcome = self._step(
+        outcome = best_first_search.step(
             self.table, self.params, self.parts, self.scratch, self.levels, self.top,
             iterations, target_cost,
         )  # fmt: skip
@@ -173,13 +169,13 @@ class QuantEngine(Engine):
         order = np.empty(len(self.rows), np.int32)
         cost = len(self.arities) * len(self.rows)
         for _ in range(min(max(1, _FILLED // cost), len(self.arities) - self._filled)):
-            self._fill(
+            sorted_table.fill(
                 self.table, whole, self._columns, order, self.classes, self.weights, self._filled
             )
             self._filled += 1
         if self._filled == len(self.arities):
             del self._columns
-            self._divide(self.table, self.parts, self.levels, self.top)
+            best_first_search.restore_parts(self.table, self.parts, self.levels, self.top)
 
     def propagate_bounds(self) -> None:
         """Take the least bound of the intervals left at the root."""
@@ -238,8 +234,7 @@ class QuantEngine(Engine):
         one = sum(8 * math.prod(shape) for shape in part_sizes(self.sizes))
         scratch = 8 * sum(sweep_sizes(self.sizes))
         cells = len(self.rows) * len(self.arities)
-        columns = cells * np.dtype(sorted_table.rank_type(self.arities)).itemsize
-        parts = self._floors * one
+        parts, columns = self._floors * one, 4 * cells
         return sorted_table.table_bytes(self.arities, self.sizes) + parts + scratch + columns
 
     def grow(self, limit: int | None) -> bool:
@@ -268,8 +263,7 @@ class QuantEngine(Engine):
         self.parts = new_parts(self.sizes, self._floors)
         self.scratch: Sweep = new_sweep(self.sizes)
         self.scratch.evaluations[:] = self._progress[:3]
-        kind = self.table.ranks.dtype
-        self._columns = np.ascontiguousarray(self.codes[self.rows].T, kind)
+        self._columns = np.ascontiguousarray(self.codes[self.rows].T, np.int32)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that the search needs to continue, without arrays that follow from the rows."""

@@ -96,26 +96,45 @@ def _largest(builder: Any, vector: Any) -> Any:
     return _call(builder, f"llvm.vector.reduce.smax.v{GROUP}i64", _INT, vector)
 
 
+def _of_ranks(
+    context: Any, builder: Any, kinds: Any, arrays: Any, code: Any, result: Any, emit: Any
+) -> Any:
+    """What ``emit`` makes of the ranks and of a code of their type.
+
+    It is written for short and for long ranks; those that are there are taken at run time.
+    """
+    place = _allocate(builder, result)
+    long_ranks = context.make_array(kinds[1])(context, builder, arrays[1])
+    with builder.if_else(cgutils.is_not_null(builder, long_ranks.nitems)) as (long, short):
+        for i, branch in ((1, long), (0, short)):
+            with branch:
+                limit = builder.trunc(code, ir.IntType(kinds[i].dtype.bitwidth))
+                ranks = _data(context, builder, kinds[i], arrays[i])
+                builder.store(emit(ranks, limit), place)
+    return builder.load(place)
+
+
 @_intrinsic
-def word_below(typing_context: Any, ranks: Any, at: Any, code: Any) -> Any:
+def word_below(typing_context: Any, short_ranks: Any, long_ranks: Any, at: Any, code: Any) -> Any:
     """The word whose bit ``j`` says ``ranks[at + j] < code``."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        limit = builder.trunc(args[2], ir.IntType(ranks.dtype.bitwidth))
-        return _word_below(builder, _data(context, builder, ranks, args[0]), args[1], limit)
+        def below(ranks: Any, limit: Any) -> Any:
+            return _word_below(builder, ranks, args[2], limit)
 
-    return types.uint64(ranks, types.int64, types.int64), codegen
+        return _of_ranks(context, builder, signature.args[:2], args[:2], args[3], _INT, below)
+
+    return types.uint64(short_ranks, long_ranks, types.int64, types.int64), codegen
 
 
 def _sweep_code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """The code of :func:`sweep`."""
     kinds = signature.args
-    (ranks_, planes_, prefix_, ends_, totals_, cumulated_, words_, bounds_, carries_, out_) = (
-        _data(context, builder, kinds[i], args[i]) for i in (0, 3, 5, 7, 13, 14, 15, 16, 17, 18)
+    (planes_, prefix_, ends_, totals_, cumulated_, words_, bounds_, carries_, out_) = (
+        _data(context, builder, kinds[i], args[i]) for i in (4, 6, 8, 14, 15, 16, 17, 18, 19)
     )
-    ranks_at_, code_, planes_at_, prefix_at_, ends_at_ = (args[i] for i in (1, 2, 4, 6, 8))
-    groups_, stride_, classes_, digits_ = args[9:13]
-    limit = builder.trunc(code_, ir.IntType(kinds[0].dtype.bitwidth))
+    ranks_at_, code_, planes_at_, prefix_at_, ends_at_ = (args[i] for i in (2, 3, 5, 7, 9))
+    groups_, stride_, classes_, digits_ = args[10:14]
     zero = ir.Constant(_VECTOR, None)
 
     def variable(value: Any) -> Any:
@@ -141,7 +160,11 @@ def _sweep_code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     reach = [[variable(zero) for _ in range(4)] for _ in range(2)]
     with cgutils.for_range(builder, groups_, intp=_INT) as group:
         block = mul(group.index, number(GROUP))
-        mask = _rows_below(builder, ranks_, ranks_at_, block, limit)
+
+        def below(ranks: Any, limit: Any, block: Any = block) -> Any:
+            return _rows_below(builder, ranks, ranks_at_, block, limit)
+
+        mask = _of_ranks(context, builder, kinds[:2], args[:2], code_, _VECTOR, below)
         _store(builder, words_, block, mask)
         for place in (*reach[0], *reach[1]):
             builder.store(zero, place)
@@ -203,7 +226,8 @@ def _sweep_code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 @_intrinsic
 def sweep(
     typing_context: Any,
-    ranks: Any,  # of the split feature, in the order of the swept one
+    short_ranks: Any,  # of the split feature, in the order of the swept one
+    long_ranks: Any,  # or these
     ranks_at: Any,
     code: Any,
     planes: Any,  # class and weight bits of the rows, in the order of the swept feature
@@ -232,7 +256,7 @@ def sweep(
     """
 
     arguments = (
-        ranks, types.int64, types.int64, planes, types.int64, prefix, types.int64,
+        short_ranks, long_ranks, types.int64, types.int64, planes, types.int64, prefix, types.int64,
         ends, types.int64, types.int64, types.int64, types.int64, types.int64,
         totals, cumulated, words, bounds, carries, out,
     )  # fmt: skip

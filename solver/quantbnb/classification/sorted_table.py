@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints
-from solver.kernels.jit import kernel
+from solver.kernels.jit import helper, kernel
 from solver.quantbnb.classification.simd import BLOCK
 from solver.quantbnb.classification.state import Part, Table, padded_length
 
 _LARGEST_SHORT = 2**15 - 2
 
 
-def _fill(
+@helper
+def rank(table: Table, at: int) -> int:
+    """The rank at a place of :attr:`Table.short_ranks` or :attr:`Table.long_ranks`."""
+    if len(table.long_ranks) > 0:
+        return int(table.long_ranks[at])
+    return int(table.short_ranks[at])
+
+
+@helper
+def _set_rank(table: Table, at: int, code: int) -> None:
+    """Write what :func:`rank` reads."""
+    if len(table.long_ranks) > 0:
+        table.long_ranks[at] = code
+    else:
+        table.short_ranks[at] = code
+
+
+@kernel
+def fill(
     table: Table,
     part: Part,
-    codes: NDArray[Any],
+    codes: NDArray[np.int32],
     order: NDArray[np.int32],
     y: Ints,
     w: Ints,
@@ -48,16 +65,16 @@ def _fill(
     for f in range(p):
         at = (f * p + g) * padded
         for i in range(n):
-            table.ranks[at + i] = codes[f, order[i]]
+            _set_rank(table, at + i, codes[f, order[i]])
         for i in range(n, padded):
-            table.ranks[at + i] = table.offsets[f + 1] - table.offsets[f] - 1
+            _set_rank(table, at + i, table.offsets[f + 1] - table.offsets[f] - 1)
     own = (g * p + g) * padded
     for i in range(n):
         row, block = order[i], i // BLOCK
         here = bit << np.uint64(i % BLOCK)
         k, weight = y[row], w[row]
         table.weights[g, i] = weight
-        if i + 1 == n or table.ranks[own + i] != table.ranks[own + i + 1]:
+        if i + 1 == n or rank(table, own + i) != rank(table, own + i + 1):
             table.tails[g, block] |= here
             if i % BLOCK == BLOCK - 1:
                 table.ends[g * blocks + block] = -1
@@ -76,13 +93,6 @@ def _fill(
             part.prefix[at] = running
     for block in range(1, blocks):
         part.below[g, block] += part.below[g, block - 1]
-
-
-fill = kernel(_fill)
-"""For up to 32766 codes of a feature."""
-
-fill_wide = kernel(_fill)
-"""For more of them."""
 
 
 def rank_type(arities: Sequence[int]) -> type[np.int16] | type[np.int32]:
@@ -108,9 +118,10 @@ def new_table(arities: Sequence[int], sizes: Sequence[int]) -> Table:
     p, padded, *_ = sizes
     blocks = padded // BLOCK
     offsets = np.cumsum([0, *(arity + 1 for arity in arities)])
-    kind = rank_type(arities)
+    cells, short = p * p * padded, rank_type(arities) is np.int16
     return Table(
-        np.empty(p * p * padded, kind),  # memory that is not touched here costs no time
+        np.empty(cells if short else 0, np.int16),  # what is not touched here costs no time
+        np.empty(0 if short else cells, np.int32),
         np.zeros((p, padded), np.int64),
         np.zeros(offsets[-1], np.int64),
         offsets,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,10 @@ class Table(NamedTuple):
 
     Parameters
     ----------
-    ranks : (features · features · rows,)
+    short_ranks, long_ranks : (features · features · rows,)
         ``ranks[(f·p + g)·N + i]``: code of feature ``f`` in the ``i``-th row in the order of
-        feature ``g``. Rows are padded to whole groups of blocks with a larger code.
+        feature ``g``. Rows are padded to whole groups of blocks with a larger code. One of the two
+        is empty: the long ones are for more codes than 16 bits hold.
     weights : (features, rows)
         Weight of the ``i``-th row in the order of a feature; 0 in the padding.
     starts : (values + features,)
@@ -35,7 +36,8 @@ class Table(NamedTuple):
         Features, rows, classes and binary digits of the largest weight.
     """
 
-    ranks: NDArray[Any]
+    short_ranks: NDArray[np.int16]
+    long_ranks: NDArray[np.int32]
     weights: Ints
     starts: Ints
     offsets: Ints

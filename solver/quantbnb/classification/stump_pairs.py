@@ -7,6 +7,7 @@ import numpy as np
 from solver.kernels.constants import ONE, ZERO, Ints
 from solver.kernels.jit import helper, popcount, trailing_zeros
 from solver.quantbnb.classification.simd import BLOCK, GROUP, refine, sweep, word_below
+from solver.quantbnb.classification.sorted_table import rank
 from solver.quantbnb.classification.state import Params, Part, Sweep, Table
 
 ALL = np.uint64(2**64 - 1)
@@ -22,7 +23,7 @@ def divide(table: Table, whole: Part, feature: int, code: int, side: int, part: 
     for g in range(p):
         at = (feature * p + g) * padded
         for b in range(blocks):
-            word = word_below(table.ranks, at + b * BLOCK, code)
+            word = word_below(table.short_ranks, table.long_ranks, at + b * BLOCK, code)
             if side == 1:
                 word = ~word
             part.rows[g, b] = word & whole.rows[g, b]
@@ -83,8 +84,7 @@ def code_holding(table: Table, part: Part, feature: int, weight: int) -> int:
         rest -= table.weights[feature, at]
         if rest <= 0:
             break
-    code: int = table.ranks[(feature * table.sizes[0] + feature) * table.sizes[1] + at]
-    return code
+    return rank(table, (feature * table.sizes[0] + feature) * table.sizes[1] + at)
 
 
 @helper
@@ -326,7 +326,8 @@ def evaluate(
             scratch.carries[k] = 0
         scratch.out[0], scratch.out[1] = most[0], most[1]
         sweep(
-            table.ranks,
+            table.short_ranks,
+            table.long_ranks,
             (feature * p + g) * padded,
             code,
             part.planes,

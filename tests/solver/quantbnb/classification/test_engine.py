@@ -18,6 +18,7 @@ from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN
 from solver.objective.exact_objective import CostScale
 from solver.quantbnb.classification import engine as module
+from solver.quantbnb.classification import sorted_table
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.trees.tree import Shape
 from tests.naive import least_numeric_cost
@@ -237,6 +238,22 @@ def test_every_value_is_different(n: int) -> None:
     engine = solved(rows, 2)
     assert rows.look(engine.shape())[:2] == (0, 3)
     assert engine.upper_bound == rows.cost_scale().cost(0, 3)
+
+
+@pytest.mark.parametrize("min_leaf", [1, 7])
+def test_long_ranks_give_the_search_of_short_ones(
+    min_leaf: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(8)
+    rows = Rows(rng.integers(0, 60, (700, 3)).astype(float), rng.integers(0, 3, 700))
+    searches = []
+    for largest in (2**15 - 2, 0):
+        monkeypatch.setattr(sorted_table, "_LARGEST_SHORT", largest)
+        engine = solved(rows, 3, Fraction(1, 50), min_leaf)
+        assert engine.table is not None
+        assert (len(engine.table.long_ranks) > 0) == (largest == 0)
+        searches.append((engine.shape(), engine.upper_bound, engine._progress.tolist()))
+    assert searches[0] == searches[1]
 
 
 def test_weights_are_repeated_rows() -> None:
