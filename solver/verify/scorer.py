@@ -1,7 +1,7 @@
 """The plain scorer: every solution is checked with it.
 
-It sends rows down a tree one at a time and counts, in plain Python. It can be read in a minute and
-shares no code with the searches.
+It sends rows down a tree, split by split, and counts those that end in a leaf of their class. It
+can be read in a minute and shares no code with the searches.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.ranks_and_cuts import CutTests
 from solver.objective.exact_objective import Errors
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
+
+Rows: TypeAlias = NDArray[np.int64]
 
 
 class Score(NamedTuple):
@@ -83,50 +88,38 @@ def missed_at(tree: Tree, end: int, label: Any) -> Errors:
     return int(tree.classes[node.prediction] != label)
 
 
-def _rows_of_leaves(problem: Problem, tree: Tree) -> Iterator[tuple[int, list[int]]]:
-    """Each leaf, and the encoded rows that end in it.
-
-    Only the columns that the tree reads are unpacked.
-    """
-    used = {node.feature for node in tree.nodes if node.feature is not None}
-    surfaces = {f: test for f in used if isinstance(test := tree.tests[f], SurfaceTest)}
+def _rows_of_leaves(problem: Problem, tree: Tree) -> Iterator[tuple[int, Rows]]:
+    """Each leaf, and the encoded rows that end in it."""
+    columns: dict[int, NDArray[Any]] = {}
     cuts = problem.tests if isinstance(problem.tests, CutTests) else None
-    places = {test: cuts.locate(test) if cuts else (test, None) for test in used - set(surfaces)}
-    columns = {column: problem.codes[:, column].tolist() for column, _ in places.values()}
-    for feature, surface in surfaces.items():
-        # What the rows of a surface exceed is a column of answers, and the answers are branches.
-        columns[-1 - feature] = _sides(problem, surface)
-        places[feature] = -1 - feature, None
-    pending = [(0, list(range(len(problem.codes))))]
+    pending: list[tuple[int, Rows]] = [(0, np.arange(len(problem.codes)))]
     while pending:
         at, rows = pending.pop()
         node = tree.nodes[at]
         if node.feature is None:
             yield at, rows
             continue
-        column, code = places[node.feature]
-        values = columns[column]
-        parts: list[list[int]] = [[] for _ in node.children]
-        send = [part.append for part in parts]
-        if code is None:
-            for row in rows:
-                send[values[row]](row)
+        test = tree.tests[node.feature]
+        if isinstance(test, SurfaceTest):
+            if node.feature not in columns:
+                columns[node.feature] = np.array(_sides(problem, test))
+            branches = columns[node.feature][rows]
         else:
-            for row in rows:
-                send[values[row] > code](row)
+            column, code = cuts.locate(node.feature) if cuts else (node.feature, None)
+            branches = problem.codes[rows, column]
+            if code is not None:
+                branches = branches > code
+        parts = [rows[branches == branch] for branch in range(len(node.children))]
+        if sum(map(len, parts)) != len(rows):
+            raise IndexError(f"node {at} has no branch for one of its rows")
         pending += zip(node.children, parts, strict=True)
 
 
-def _right(problem: Problem, tree: Tree, leaves: Iterable[tuple[int, list[int]]]) -> int:
-    """The weight of the rows whose class is that of their leaf."""
-    weights: dict[int, list[int]] = {}
-    right = 0
-    for leaf, rows in leaves:
-        label = tree.nodes[leaf].prediction
-        if label not in weights:
-            weights[label] = problem.counts[:, label].tolist()
-        right += sum(map(weights[label].__getitem__, rows))
-    return right
+def _right(problem: Problem, tree: Tree, leaves: Iterable[tuple[int, Rows]]) -> int:
+    """The weight of the rows whose class is that of their leaf, in integers of any size."""
+    return sum(
+        sum(problem.counts[rows, tree.nodes[leaf].prediction].tolist()) for leaf, rows in leaves
+    )
 
 
 def _sides(problem: Problem, surface: SurfaceTest) -> list[int]:
@@ -149,7 +142,7 @@ def _squared_errors(
     problem: Problem,
     targets: list[list[float]],
     tree: Tree,
-    leaves: Iterable[tuple[int, list[int]]],
+    leaves: Iterable[tuple[int, Rows]],
 ) -> Fraction:
     """Σ w·‖y − prediction‖², exactly.
 
@@ -167,7 +160,7 @@ def _squared_errors(
     total = 0
     for leaf, rows in leaves:
         prediction = whole(tree.nodes[leaf].value)
-        for row in rows:
+        for row in rows.tolist():
             pairs = zip(whole(targets[row]), prediction, strict=True)
             total += weights[row] * sum((y - guess) ** 2 for y, guess in pairs)
     return Fraction(total, unit * unit)
