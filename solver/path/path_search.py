@@ -246,10 +246,10 @@ class PathSearch:
         self.kept = best_lines(lines, self.lam_min, self.weight)
 
     def _line(self, place: int) -> Line:
-        """A line of the envelope, with its tree: pruned trees are grown once they are asked for."""
+        """A line of the envelope, with its tree: pruned trees are made once they are asked for."""
         line, start = self.kept[place]
         if isinstance(line, Pruned):
-            line = Line(line.errors, line.splits, self.problem.grow(line.shape))
+            line = Line(line.errors, line.splits, line.tree())
             self.kept[place] = line, start
         return line
 

@@ -427,21 +427,23 @@ class Problem:
         """Most branches of a test, at least 2."""
         return 2 if self.ordered else max(2, int(self.arities.max(initial=2)))
 
-    def branch_codes(self, test: int | NodeTest) -> NDArray[np.int32]:
-        """The branch that each row takes at a test, an array of shape (rows,).
+    def branch_codes(
+        self, test: int | NodeTest, rows: NDArray[np.int64] | slice = slice(None)
+    ) -> NDArray[np.int32]:
+        """The branch that each of some rows takes at a test, an array of shape (rows,).
 
         The test need not belong to a feature: it may read several numbers, or belong to a dropped
         duplicate.
         """
         if isinstance(test, SurfaceTest):
-            return test.branches(*(self.numbers(column) for column in test.columns))
+            return test.branches(*(self.numbers(column)[rows] for column in test.columns))
         if isinstance(test, NodeTest):
             copy = next(copy for copy in self.preparation.copies if copy.test == test)
-            return np.array(copy.codes, np.int32)[self.codes[:, copy.feature]]
+            return np.array(copy.codes, np.int32)[self.codes[rows, copy.feature]]
         if not isinstance(self.tests, CutTests):
-            return self.codes[:, test]
+            return self.codes[rows, test]
         feature, code = self.tests.locate(test)
-        return (self.codes[:, feature] > code).astype(np.int32)
+        return (self.codes[rows, feature] > code).astype(np.int32)
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """The numbers of a raw column, an array of shape (rows,).
@@ -519,7 +521,7 @@ class Problem:
                     features.append(others.setdefault(test, len(self.tests) + len(others)))
                 else:
                     features.append(test)
-                codes = self.branch_codes(test)[rows]
+                codes = self.branch_codes(test, rows)
                 for c in range(len(shapes) - 1, -1, -1):
                     pending.append((shapes[c], rows[codes == c], position))
             else:

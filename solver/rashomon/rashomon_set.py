@@ -337,7 +337,7 @@ class RashomonSet:
         while pending:
             shape, rows = pending.pop()
             if isinstance(shape, tuple):
-                taken = self.problem.branch_codes(shape[0])[rows]
+                taken = self.problem.branch_codes(shape[0], rows)
                 pending += [(child, rows[taken == c]) for c, child in enumerate(shape[1])]
             elif len(rows):
                 classes[rows] = self.problem.counts[rows].sum(axis=0).argmax()

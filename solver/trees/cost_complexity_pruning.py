@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
 from typing import NamedTuple
 
+from solver.features.oblique_tests import SurfaceTest
 from solver.objective.exact_objective import Errors
-from solver.trees.tree import Node, Shape, Tree, shape_of
+from solver.trees.tree import Node, Tree, columns_read
 
 
 class Pruned(NamedTuple):
-    """A tree of which branches were cut back to leaves."""
+    """A tree whose branches are cut back to leaves.
+
+    ``kept`` says of each node of the tree ``whole`` whether it stays a split.
+    """
 
     errors: Errors
     splits: int
-    shape: Shape
+    whole: Tree
+    kept: Sequence[bool]
+
+    def tree(self) -> Tree:
+        """The pruned tree itself, as its shape would grow; no row is needed."""
+        nodes, tests = self.whole.nodes, self.whole.tests
+        stays = [True] * len(nodes)
+        for i, node in enumerate(nodes):  # children come after their parents
+            for child in node.children:
+                stays[child] = stays[i] and self.kept[i]
+        asked = dict.fromkeys(
+            node.feature for node, kept in zip(nodes, self.kept, strict=True) if kept
+        )
+        numbers = {feature: feature for feature in asked if feature is not None}
+        # Tests that are no features have the numbers from some number on, in the order of nodes.
+        others = sorted(f for f, test in tests.items() if isinstance(test, SurfaceTest))
+        numbers |= dict(zip((f for f in numbers if f in others), others, strict=False))
+        place = list(accumulate(stays, initial=0))
+        left = {numbers[feature]: tests[feature] for feature in numbers}
+        return replace(
+            self.whole,
+            nodes=tuple(
+                replace(
+                    node,
+                    feature=numbers[node.feature] if kept and node.feature is not None else None,
+                    children=tuple(place[child] for child in node.children) if kept else (),
+                )
+                for node, kept, stay in zip(nodes, self.kept, stays, strict=True)
+                if stay
+            ),
+            tests=left,
+            columns=columns_read(self.whole.columns, left.values()),
+        )
 
 
 def prunings(tree: Tree) -> Iterator[Pruned]:
@@ -43,7 +81,7 @@ def prunings(tree: Tree) -> Iterator[Pruned]:
                 gained, by, weakest = gain, splits[i], []
             weakest.append(i)
         if gained > 0 or not weakest:
-            yield Pruned(below[0], splits[0], shape_of(tree, alive))
+            yield Pruned(below[0], splits[0], tree, tuple(alive))
         if not weakest:
             return
         for i in weakest:

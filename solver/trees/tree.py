@@ -373,13 +373,13 @@ separates the rows as a feature does.
 """
 
 
-def shape_of(tree: Tree, kept: Sequence[bool] | None = None) -> Shape:
-    """The splits of a tree without its counts; with ``kept``, the other nodes become leaves."""
+def shape_of(tree: Tree) -> Shape:
+    """The splits of a tree without its counts."""
     shapes: list[Shape] = [-1] * len(tree.nodes)
     # Children come after their parents; no recursion, for a tree can be a chain of thousands.
     for position in reversed(range(len(tree.nodes))):
         node = tree.nodes[position]
-        if node.feature is not None and (kept is None or kept[position]):
+        if node.feature is not None:
             test = tree.tests[node.feature]
             asked = test if isinstance(test, SurfaceTest) else node.feature
             shapes[position] = asked, tuple(shapes[child] for child in node.children)

@@ -15,8 +15,8 @@ from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
 from solver.limits import Limits
 from solver.problem.problem import Problem
 from solver.solve_problem import regularization_path, solve
-from solver.trees.cost_complexity_pruning import prunings
-from solver.trees.tree import Tree, shape_of
+from solver.trees.cost_complexity_pruning import Pruned, prunings
+from solver.trees.tree import Shape, Tree, shape_of
 from solver.verify.scorer import score
 from tests.helpers.row_scores import score_rows
 
@@ -80,7 +80,16 @@ def test_they_stay_in_pruned_trees(problem: Problem) -> None:
     tree = problem.grow((LINE, ((2, (-1, -1)), (0, (-1, -1)))))
     pruned = list(prunings(tree))
     assert [(part.errors, part.splits) for part in pruned] == [(0, 3), (2, 0)]
-    assert problem.grow(pruned[0].shape) == tree
+    assert pruned[0].tree() == tree
+
+
+def test_they_are_numbered_anew_in_pruned_trees(problem: Problem) -> None:
+    first: Shape = (CIRCLE, (-1, -1))
+    tree = problem.grow((0, (first, (LINE, ((2, (-1, -1)), -1)))))
+    kept = [
+        node.feature is not None and node.feature != tree.nodes[1].feature for node in tree.nodes
+    ]
+    assert Pruned(0, 3, tree, kept).tree() == problem.grow((0, (-1, (LINE, ((2, (-1, -1)), -1)))))
 
 
 def test_the_path_of_trees_that_ask_them() -> None:

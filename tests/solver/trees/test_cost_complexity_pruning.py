@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver.trees.cost_complexity_pruning import prunings
-from solver.trees.tree import Shape, Tree
+from solver.trees.tree import Shape, Tree, shape_of
 from tests.helpers.strategies import Table, tables
 
 
@@ -30,8 +30,9 @@ def test_the_best_for_every_price(table: Table, data: st.DataObject) -> None:
     assert [p.splits for p in found] == sorted({p.splits for p in found}, reverse=True)
     assert found[-1].splits == 0
     for pruned in found:
-        grown = problem.grow(pruned.shape)
-        assert (grown.errors, grown.splits) == (pruned.errors, pruned.splits)
+        left = pruned.tree()
+        assert (left.errors, left.splits) == (pruned.errors, pruned.splits)
+        assert left == problem.grow(shape_of(left))
     for price in (Fraction(1, 7), Fraction(1, 2), Fraction(1), Fraction(5, 2), Fraction(9)):
         assert min(p.errors + price * p.splits for p in found) == min(
             errors + price * splits for errors, splits in every
