@@ -85,6 +85,7 @@ def measure(
         "steps": len(path.steps),
         "solves": path.solves,
         "status": path.status.value,
+        "iterations": path.iterations / max(solution.iterations, 1),
         "nodes": path.nodes / max(solution.nodes, 1),
     }
     wrong = checked = 0
@@ -116,12 +117,14 @@ def show(line: dict[str, Any], grids: Sequence[int]) -> str:
 def summary(lines: list[dict[str, Any]]) -> str:
     """What the table comes to."""
     mean = statistics.geometric_mean(line["ratio"] for line in lines)
+    work = statistics.geometric_mean(max(line["iterations"], 1.0) for line in lines)
     proven = sum(line["status"] == "optimal" for line in lines)
     total = sum(line["path"] for line in lines) / sum(line["single"] for line in lines)
     wrong, checked = (sum(line[name] for line in lines) for name in ("wrong", "checked"))
     return (
         f"{proven} of {len(lines)} paths proven. Path / single solve: geometric mean {mean:.2f}, "
-        f"largest {max(line['ratio'] for line in lines):.2f}, of the sums {total:.2f}. "
+        f"largest {max(line['ratio'] for line in lines):.2f}, of the sums {total:.2f}; of their "
+        f"iterations {work:.2f}. "
         f"Objectives of {checked} grid points that differ from the path's: {wrong}."
     )
 

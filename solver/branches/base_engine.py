@@ -69,7 +69,7 @@ class GraphEngine(Engine):
 
     def _read(self) -> None:
         # At a tie the tree that the search itself ends with.
-        is_new, self._known = self.upper_bound < self._known, self.upper_bound
+        is_new, self._known = self.upper_bound < self._known, min(self._known, self.upper_bound)
         preorder, cost = self.read_tree()
         if self.preorder is None or cost < self.tree_cost or (is_new and cost == self.tree_cost):
             self.preorder, self.tree_cost = preorder, cost

@@ -101,21 +101,26 @@ class Archive:
             Record(Fraction(cost_scale.split, error), lower / error, errors, splits, best.copy())
         )
 
-    def carry(self, cost_scale: CostScale, unit: int, nodes: int) -> tuple[Ints, Ints, Ints]:
-        """Lower bounds, costs of known trees and their first splits, at other prices."""
+    def carry(self, cost_scale: CostScale, unit: int, fewest: Ints) -> tuple[Ints, Ints, Ints]:
+        """Lower bounds, costs of known trees and their first splits, at other prices.
+
+        ``fewest``, (nodes, 2), are the errors of a node as a leaf and with one split, or less.
+        """
+        nodes = len(fewest)
         error = cost_scale.error * unit
         price = Fraction(cost_scale.split, error)
-        upper, best, leaf = np.full(nodes, INFINITE), np.full(nodes, -1), np.full(nodes, -1)
+        upper, best = np.full(nodes, INFINITE), np.full(nodes, -1)
         for record in self.records:
             known = record.errors, record.splits, record.best
-            take_trees(*known, error, cost_scale.split, upper, best, leaf)
+            take_trees(*known, error, cost_scale.split, upper, best)
         near = self._near(price)
         # Beyond its nodes a record says nothing.
         stacked = np.zeros((len(near), nodes))
         for row, record in zip(stacked, near, strict=True):
             row[: len(record.lower)] = record.lower
         prices = np.array([float(record.price) for record in near])
-        bound_nodes(prices, stacked, leaf, error, cost_scale.split, lower := np.zeros_like(upper))
+        lower = np.zeros_like(upper)
+        bound_nodes(prices, stacked, fewest, error, cost_scale.split, lower)
         return np.minimum(lower, upper, out=lower), upper, best
 
     def _near(self, price: Fraction) -> list[Record]:
@@ -128,17 +133,17 @@ class Archive:
 def compile_carrying() -> float:
     """Compile the kernels of :meth:`Archive.carry`, the first time; seconds it took."""
     ints, floats = np.zeros(0, np.int64), np.zeros(0)
-    return ensure_compiled(take_trees, ints, ints, ints, 0, 0, ints, ints, ints) + ensure_compiled(
-        bound_nodes, floats, np.zeros((0, 0)), ints, 0, 0, ints
+    bounds, fewest = np.zeros((0, 0)), np.zeros((0, 2), np.int64)
+    return ensure_compiled(take_trees, ints, ints, ints, 0, 0, ints, ints) + ensure_compiled(
+        bound_nodes, floats, bounds, fewest, 0, 0, ints
     )
 
 
 @kernel
 def take_trees(
-    errors: Ints, splits: Ints, first: Ints, error: int, split: int, upper: Ints, best: Ints,
-    leaf: Ints,
-) -> None:  # fmt: skip
-    """Take the trees of a record where they cost less than those known; and errors as a leaf."""
+    errors: Ints, splits: Ints, first: Ints, error: int, split: int, upper: Ints, best: Ints
+) -> None:
+    """Take the trees of a record where they cost less than those known."""
     most = INFINITE // split
     for node in range(len(errors)):
         # A tree of many splits, which were cheap, would cost more than 64 bits hold.
@@ -146,8 +151,6 @@ def take_trees(
             cost = errors[node] * error + splits[node] * split
             if cost < upper[node]:
                 upper[node], best[node] = cost, first[node]
-            if splits[node] == 0:
-                leaf[node] = errors[node]
 
 
 @helper
@@ -190,16 +193,16 @@ def level(prices: Floats, bounds: Floats, node: int, error: int, split: int) -> 
 
 @kernel
 def bound_nodes(
-    prices: Floats, bounds: Floats, leaf: Ints, error: int, split: int, lower: Ints
+    prices: Floats, bounds: Floats, fewest: Ints, error: int, split: int, lower: Ints
 ) -> None:
     """The least cost of every node's trees that the bounds at several prices allow.
 
-    ``bounds`` are (prices, nodes), ``leaf`` the errors without a split, −1 if they are not known.
-    The cost of errors that need not be whole is a convex function of the splits. So no tree costs
-    less than the cheapest pair of numbers near its minimum, and its own values beyond.
+    ``bounds`` are (prices, nodes), ``fewest`` as in :meth:`Archive.carry`. The cost of errors that
+    need not be whole is a convex function of the splits. So no tree costs less than the cheapest
+    pair of numbers near its minimum, and its own values beyond.
     """
     for node in range(len(lower)):
-        errors = max(leaf[node], math.ceil(fewest_errors(prices, bounds, node, 0)))
+        errors = max(fewest[node, 0], math.ceil(fewest_errors(prices, bounds, node, 0)))
         best = max(errors, 0) * error
         most, lower[node] = best // split, level(prices, bounds, node, error, split)
         if most > _MOST_SPLITS:
@@ -213,9 +216,10 @@ def bound_nodes(
                 errors_ = fewest_errors(prices, bounds, node, splits)
                 if errors_ * error + splits * split >= best:
                     break
+                least = fewest[node, 1] if splits == 1 else 0
                 if i == _WINDOW:
                     best = min(best, max(0, math.floor(errors_ * error)) + splits * split)
                 else:
-                    best = min(best, max(0, math.ceil(errors_)) * error + splits * split)
+                    best = min(best, max(least, math.ceil(errors_)) * error + splits * split)
                 splits += step
         lower[node] = max(lower[node], best)

@@ -59,6 +59,7 @@ from solver.kernels.jit import ensure_compiled
 from solver.kernels.packed_rows import tabulate
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
+from solver.trees.tree import Shape
 
 _LONGEST_SEARCH_AGAIN = 2_000
 _LARGEST_SLICE = 64
@@ -155,7 +156,9 @@ class ThresholdEngine(GraphEngine):
         self.params = self.params._replace(**prices)
         if self.params.row_duals != had_program:  # there is none where splits are free
             self.program, self.duals = new_program(self.table, self.params, self.n_classes)
-        lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(cost_scale, self.unit, n)
+        lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(
+            cost_scale, self.unit, self.memo.node_errors[:n]
+        )
         self.refresh_recent()
         self._stale = True
         self.forget_tree()
@@ -165,6 +168,11 @@ class ThresholdEngine(GraphEngine):
     def bytes_repriced(self) -> int:
         """Memory of all arrays after a :meth:`reprice`."""
         return self.bytes + self.nodes * BYTES_A_NODE
+
+    def use(self, cost: float, shape: Shape, given: bool) -> None:
+        """In a series, read no tree that is worse than the path's own, which is taken at a tie."""
+        if given and self.inherits:
+            self._known = min(self._known, int(cost) + 1)
 
     def aim(self, bound: int) -> None:
         """Only prove a lower bound, and log the proof. Call it before any step."""

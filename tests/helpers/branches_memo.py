@@ -82,9 +82,18 @@ def least_cost(
     return engine.cost_scale.cost(int(errors), best.splits)
 
 
+def fewest_errors(engine: ThresholdEngine, rows: list[int], splits: int) -> int:
+    """The errors of the best tree of at most so many splits for some rows, in units of the table:
+    the oracle looks at all trees."""
+    problem, part = engine.problem, engine.problem.counts[rows]
+    codes, arities = problem.codes[rows].tolist(), problem.arities.tolist()
+    best = naive.optimum(codes, part.tolist(), arities, Fraction(0), splits=splits)
+    return int(best.objective * int(part.sum()) / engine.unit)
+
+
 def check_bounds(engine: ThresholdEngine, nodes: int = 40) -> None:
     """Compare the bounds of the first so many branches with the oracle, for every number of
-    splits."""
+    splits; and the fewest errors as a leaf and with one split, which other λ use."""
     seen = dict[Any, int]()
     for node in range(min(int(engine.memo.used[NODES]), nodes)):
         rows, level = rows_of(engine, node), int(engine.memo.node_literals[node, 1])
@@ -95,3 +104,6 @@ def check_bounds(engine: ThresholdEngine, nodes: int = 40) -> None:
             if key not in seen:
                 seen[key] = least_cost(engine, rows, depth, splits)
             assert engine.memo.node_lower[node, b] <= seen[key] <= engine.memo.node_upper[node, b]
+        as_leaf, with_split = engine.memo.node_errors[node]
+        assert as_leaf == fewest_errors(engine, rows, 0)
+        assert with_split <= fewest_errors(engine, rows, 1)

@@ -153,6 +153,19 @@ def consult(s: Space, d: int, feature: int, code: int) -> None:
 
 
 @helper
+def note_errors(s: Space, d: int, value: int, node: int) -> None:
+    """Note the fewest errors of a new node as a leaf and with one split, for searches at other λ.
+
+    Once pairs are counted, no tree of one split costs less than the upper bound. Splits that were
+    dropped as they cannot pay are no exception: with them it costs no less than the leaf.
+    """
+    s.memo.node_errors[node, 0] = s.stack.child_leaf[d, value] // s.params.error
+    if s.params.pairs:
+        paid = s.stack.child_upper[d, value, s.params.budgets - 1] - s.params.split
+        s.memo.node_errors[node, 1] = max(0, -(-paid // s.params.error))
+
+
+@helper
 def enter(s: Space, d: int, value: int) -> int:
     """Find or make the node of a child; the number of its rows."""
     feature = feature_of(s.table, value)
@@ -166,6 +179,7 @@ def enter(s: Space, d: int, value: int) -> int:
         if node < 0:
             write_literals(s, d, value)
             node = add(s, n, d + 1, key)
+            note_errors(s, d, value, node)
         s.stack.child_node[d, value] = node
     merge(s, d, value)  # other branches may have told more since it was looked up
     return n
@@ -410,7 +424,7 @@ def init_root(s: Space) -> None:
     errors = weight - most
     if s.memo.used[NODES] == 0:
         key = branch_hash(s, s.stack.row_key[0], 0)
-        add(s, len(s.table.labels), 0, key)
+        s.memo.node_errors[add(s, len(s.table.labels), 0, key), 0] = errors
     floor = 0 if s.params.depth > 0 else errors
     first_bounds(s, len(s.scratch.counts), weight, errors, floor, s.scratch.lower)
     for b in range(s.params.budgets):

@@ -72,7 +72,7 @@ def bound_children(s: Space, d: int) -> int:
             floor = s.scratch.floors[value]
             if d + 1 >= s.params.depth:
                 floor = errors
-            s.scratch.leaf[value] = errors * s.params.error
+            s.stack.child_leaf[d, value] = errors * s.params.error
             s.stack.child_weight[d, value] = weight
             lower = s.stack.child_lower[d, value]
             first_bounds(s, n_classes, weight, errors, floor, lower)
@@ -106,7 +106,7 @@ def start_children(s: Space, d: int) -> None:
         for value in range(s.table.values[feature], s.table.values[feature + 1]):
             s.stack.child_node[d, value] = -1
             for b in range(s.params.budgets):
-                s.stack.child_upper[d, value, b] = s.scratch.leaf[value]
+                s.stack.child_upper[d, value, b] = s.stack.child_leaf[d, value]
 
 
 @helper
@@ -124,7 +124,7 @@ def bound_by_pairs(s: Space, d: int) -> None:
             if binary:
                 code, floor = value - s.table.values[feature], s.scratch.floors[value]
                 stump, bound = costs_by_pairs(s, i, code, floor, deep)
-            leaf = s.scratch.leaf[value]
+            leaf = s.stack.child_leaf[d, value]
             stump, bound = min(leaf, stump), min(leaf, bound)
             for b in range(s.params.budgets):
                 if b == 0 and s.params.budgets > 1:

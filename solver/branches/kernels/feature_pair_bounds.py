@@ -277,7 +277,7 @@ def start_pairs(s: Space, d: int) -> None:
     for code in range(2):
         for j in range(n_columns):
             value = s.table.values[s.stack.live[d, j]] + code
-            errors = s.scratch.leaf[value] // s.params.error if refined else -1
+            errors = s.stack.child_leaf[d, value] // s.params.error if refined else -1
             s.scratch.single_errors[code * step + j] = np.int32(errors)
             for k in range(SPLITS):
                 s.scratch.fewest[(SPLITS * code + k) * step + j] = np.int32(HUGE)

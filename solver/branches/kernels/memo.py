@@ -128,6 +128,7 @@ def add(s: Space, n_rows: int, depth: int, value: np.uint64) -> int:
     s.memo.slots[free_slot(s.memo.slots, value)] = node
     s.memo.node_hash[node] = value
     s.memo.node_rows[node] = n_rows
+    s.memo.node_errors[node, 0], s.memo.node_errors[node, 1] = 0, 0
     start = s.memo.used[LITERALS]
     s.memo.node_place[node] = 0
     s.memo.node_literals[node, 0] = start

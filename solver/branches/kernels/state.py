@@ -88,6 +88,7 @@ class Memo(NamedTuple):
     node_best: Ints  # (nodes, budgets) feature of that tree's first split, or SMALL
     node_hash: Words  # (nodes,)
     node_rows: Ints  # (nodes,) number of rows of the table
+    node_errors: Ints  # (nodes, 2) fewest errors as a leaf, and with one split; or less
     node_place: Ints  # (nodes,) block · LANES + lane where ``Recent`` may have it
     node_literals: Ints  # (nodes, 2) first literal and number of literals
     literals: Ints  # values that were taken, in the order of the path
@@ -120,6 +121,7 @@ class Stack(NamedTuple):
     child_lower: Ints  # (frames, values, budgets)
     child_upper: Ints  # (frames, values, budgets)
     child_weight: Ints  # (frames, values)
+    child_leaf: Ints  # (frames, values) cost as a leaf
     child_node: Ints  # (frames, values) −1: not known
     rows: Shorts  # row of the table at every position; −1: none
     words: Words  # of a frame: its positions, its planes, its columns
@@ -150,7 +152,6 @@ class Scratch(NamedTuple):
     column_dual: Ints  # (columns,)
     branch_dual: Ints  # (1,)
     floors: Ints  # (values,) unavoidable errors
-    leaf: Ints  # (values,)
     duplicate: Ints  # (features,)
     allowed: Ints  # (features,) whether no leaf is too small
     step: Ints  # (1,) how far the rows of the next three arrays are apart
@@ -389,6 +390,7 @@ def new_memo(budgets: int) -> Memo:
         node_best=np.zeros((rows, budgets), ints),
         node_hash=np.zeros(rows, np.uint64),
         node_rows=np.zeros(rows, ints),
+        node_errors=np.zeros((rows, 2), ints),
         node_place=np.zeros(rows, ints),
         node_literals=np.zeros((rows, 2), ints),
         literals=np.zeros(rows, ints),
@@ -414,6 +416,7 @@ def new_stack(table: Table, params: Params, n_classes: int) -> Stack:
         child_lower=np.zeros((frames, values, params.budgets), ints),
         child_upper=np.zeros((frames, values, params.budgets), ints),
         child_weight=np.zeros((frames, values), ints),
+        child_leaf=np.zeros((frames, values), ints),
         child_node=np.zeros((frames, values), ints),
         rows=np.zeros(rows, np.int32),
         keys=np.zeros(rows, np.uint64),
@@ -466,7 +469,6 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         column_dual=np.zeros(columns + BLOCK, ints),
         branch_dual=np.zeros(1, ints),
         floors=np.zeros(values, ints),
-        leaf=np.zeros(values, ints),
         allowed=np.zeros(len(table.values) - 1, ints),
         duplicate=np.zeros(len(table.values) - 1, ints),
         step=np.array([step], ints),

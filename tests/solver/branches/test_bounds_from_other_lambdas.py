@@ -16,6 +16,9 @@ from tests.helpers.random_examples import examples
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
 from tests.solver.branches.test_params import OTHER
 
+UNKNOWN = np.zeros((1, 2), np.int64)
+"""The fewest errors of one node, of which nothing is known."""
+
 
 def check_series(table: Table, data: st.DataObject, options: dict[str, object]) -> None:
     problem, limits = table.problem(), data.draw(structural_limits())
@@ -69,7 +72,7 @@ def test_bounds_between_two_prices_are_interpolated_and_rounded_up() -> None:
         known = CostScale.plain(Fraction(tenths, 1000), 100)
         archive.add(known, 1, np.array([errors * known.error]), none, np.array([-1]))
     between = CostScale.plain(Fraction(2, 1000), 100)
-    lower, upper, _ = archive.carry(between, 1, 2)
+    lower, upper, _ = archive.carry(between, 1, np.zeros((2, 2), np.int64))
     assert lower.tolist() == [20 * between.error, 0]  # the second node was not there before
     assert upper.tolist() == [INFINITE, INFINITE]
 
@@ -81,28 +84,28 @@ def test_errors_between_two_prices_are_whole() -> None:
         known = CostScale.plain(Fraction(price, 100), 100)
         archive.add(known, 1, np.array([errors * known.error]), none, np.array([-1]))
     between = CostScale.plain(Fraction(2, 100), 100)
-    assert archive.carry(between, 1, 1)[0].tolist() == [7 * between.error]
+    assert archive.carry(between, 1, UNKNOWN)[0].tolist() == [7 * between.error]
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(
     known=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40)), max_size=5),
-    leaf=st.integers(-1, 12),
+    fewest=st.tuples(st.integers(0, 12), st.integers(0, 12)),
     error=st.integers(1, 5),
     split=st.integers(1, 20),
 )
 def test_bounds_are_the_cheapest_pairs_of_errors_and_splits(
-    known: list[tuple[int, int]], leaf: int, error: int, split: int
+    known: list[tuple[int, int]], fewest: tuple[int, int], error: int, split: int
 ) -> None:
     prices = np.array([float(price) for price, _ in known])
     bounds = np.array([[float(bound)] for _, bound in known]).reshape(-1, 1)
     compile_carrying()
     lower = np.zeros(1, np.int64)
-    bound_nodes(prices, bounds, np.array([leaf]), error, split, lower)
+    bound_nodes(prices, bounds, np.array([fewest]), error, split, lower)
 
     def errors(splits: int) -> int:
         least = max([0, *(bound - price * splits for price, bound in known)])
-        return max(least, leaf) if splits == 0 else least
+        return max(least, fewest[splits]) if splits < len(fewest) else least
 
     assert lower[0] == min(error * errors(splits) + split * splits for splits in range(300))
 
@@ -112,8 +115,8 @@ def test_a_bound_at_one_price_holds_above_it_and_in_proportion_below() -> None:
     known = CostScale.plain(Fraction(1, 100), 100)
     archive.add(known, 1, np.array([7 * known.error]), np.array([INFINITE]), np.array([-1]))
     above, below = CostScale.plain(Fraction(1, 10), 100), CostScale.plain(Fraction(1, 200), 100)
-    assert archive.carry(above, 1, 1)[0].tolist() == [7 * above.error]
-    assert archive.carry(below, 1, 1)[0].tolist() == [7 * below.error // 2]
+    assert archive.carry(above, 1, UNKNOWN)[0].tolist() == [7 * above.error]
+    assert archive.carry(below, 1, UNKNOWN)[0].tolist() == [7 * below.error // 2]
 
 
 def test_a_tree_is_kept_as_errors_and_splits() -> None:
@@ -121,7 +124,7 @@ def test_a_tree_is_kept_as_errors_and_splits() -> None:
     known = CostScale.build(Fraction(1, 100), 100, 40, 9)
     archive.add(known, 1, np.array([0]), np.array([known.cost(3, 4)]), np.array([5]))
     now = CostScale.build(Fraction(1, 50), 100, 40, 9)
-    _, upper, best = archive.carry(now, 1, 1)
+    _, upper, best = archive.carry(now, 1, UNKNOWN)
     assert upper.tolist() == [now.cost(3, 4)]
     assert best.tolist() == [5]
 
