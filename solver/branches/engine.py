@@ -170,9 +170,9 @@ class ThresholdEngine(GraphEngine):
         return self.bytes + self.nodes * BYTES_A_NODE
 
     def use(self, cost: float, shape: Shape, given: bool) -> None:
-        """In a series, read no tree that is worse than the path's own, which is taken at a tie."""
+        """In a series, read only trees that are better than the path's own."""
         if given and self.inherits:
-            self._known = min(self._known, int(cost) + 1)
+            self._known = min(self._known, int(cost))
 
     def aim(self, bound: int) -> None:
         """Only prove a lower bound, and log the proof. Call it before any step."""
@@ -182,6 +182,8 @@ class ThresholdEngine(GraphEngine):
 
     def refresh_recent(self) -> None:
         """Give the branches in ``recent`` the bounds that the memo has of them now."""
+        if not self.recent.effort[BLOCKS]:
+            return
         recent, used = self.recent, self.recent.recent_node[:, :, None] > 0
         lower = np.where(used, self.memo.node_lower[recent.recent_node - 1], 0)
         excess = lower - self.params.error * recent.recent_weight[:, :, None]
