@@ -27,10 +27,9 @@ def to_png(figure: Figure, dpi: int = 144) -> bytes:
 
 
 def to_svg(figure: Figure) -> str:
-    """The figure as an SVG file."""
+    """The figure as an SVG file, laid out and drawn once as in :func:`to_png`."""
     buffer = io.StringIO()
-    FigureCanvasSVG(figure)
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.charts.legend_places import LegendLayout
 from pipelines.report.charts.style import (
     CHOSEN,
     FAINT,
@@ -83,7 +88,8 @@ def exact_chart(path: LambdaPath, others: Sequence[LambdaPath], colours: dict[st
     axis = lambda_axis([path, *others])
     drawn = spans(path, axis.high)
     colour = colours[path.solver]
-    figure = new_figure(10, 7.4)
+    layout = LegendLayout()
+    figure = new_figure(10, 7.4, layout)
     tested = metrics.is_tested(path.table)
     heights = (1, 1.3, 0.7) if tested else (1.25, 1, 0.8)
     panels = figure.subplots(3, 1, sharex=True, height_ratios=heights)
@@ -103,8 +109,8 @@ def exact_chart(path: LambdaPath, others: Sequence[LambdaPath], colours: dict[st
     for axes in panels:
         _mark_choices(axes, path, drawn, axis)
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(loc="best", handlelength=1.6, labelspacing=0.25, framealpha=0.9,
-                        frameon=True, edgecolor="none")  # fmt: skip
+            layout.add_legend(axes, handlelength=1.6, labelspacing=0.25, framealpha=0.9,
+                              frameon=True, edgecolor="none")  # fmt: skip
     _name_choices(panels[1] if path.minimum else panels[0], path, drawn, axis)
     return figure
 
@@ -125,26 +131,43 @@ def _shade(
     for span in drawn if path.proves else ():
         x0, x1 = axis.place([span.start, span.end])
         look = styles[_is_proven(span)]
-        axes.axvspan(x0, x1, linewidth=0, zorder=0, **look | ({} if named else {"label": None}))
+        shade = Rectangle((x0, 0), x1 - x0, 1, transform=axes.get_xaxis_transform(), linewidth=0,
+                          zorder=0, **look | ({} if named else {"label": None}))  # fmt: skip
+        axes.add_artist(shade)  # add_patch and axvspan take long to find that no limit changes
         look["label"] = None
-    if len(drawn) <= _MANY_BREAKPOINTS:
-        for x in axis.place([span.start for span in drawn[1:]]):
-            axes.axvline(x, color="white" if path.proves else GRID, linewidth=1, zorder=0.5)
+    if 1 < len(drawn) <= _MANY_BREAKPOINTS:
+        x = _with_gaps([[at, at] for at in axis.place([span.start for span in drawn[1:]])])
+        axes.plot(x, _with_gaps([[0, 1]] * (len(drawn) - 1)), linewidth=1, zorder=0.5,
+                  color="white" if path.proves else GRID, solid_capstyle="projecting",
+                  transform=axes.get_xaxis_transform(), scalex=False, scaley=False)  # fmt: skip
+
+
+def _with_gaps(pieces: Sequence[Sequence[float] | NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Pieces of a line in one array: an artist for each would take most of the time of a chart."""
+    return np.concatenate([np.append(piece, np.nan) for piece in pieces])[:-1]
 
 
 def _is_proven(span: Span) -> bool:
     return bool(span.row.optimal == span.row.runs)
 
 
-def _pieces(x: NDArray[np.float64], y: NDArray[np.float64], last: bool) -> Iterator[Any]:
-    """A line as one piece, or the last step as pieces that fade to the right: x, y, alpha."""
-    if not last:
-        yield x, y, 1.0
-        return
+def _draw_pieces(
+    axes: Axes, pieces: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], colour: str,
+    dash: Dash, width: float, label: str | None,
+) -> None:  # fmt: skip
+    """The pieces of a line, the last of which fades to the right."""
+    look: dict[str, Any] = {"color": colour, "linewidth": width, "linestyle": dash}
+    *whole, (x, y) = pieces
+    if whole:
+        xs, ys = zip(*whole, strict=True)
+        axes.plot(_with_gaps(xs), _with_gaps(ys), solid_capstyle="butt", **look)
     fine = np.linspace(x[0], x[-1], _FADE + 1)
-    values = np.interp(fine, x, y)
-    for i in range(_FADE):
-        yield fine[i : i + 2], values[i : i + 2], 1 - 0.92 * i / (_FADE - 1)
+    points = np.column_stack([fine, np.interp(fine, x, y)])
+    look["color"] = [to_rgba(colour, alpha) for alpha in np.linspace(1, 0.08, _FADE)]
+    steps = np.stack([points[:-1], points[1:]], axis=1)
+    axes.add_collection(LineCollection(list(steps), capstyle="butt", **look))
+    if label:
+        axes.plot([], [], **look | {"color": colour}, label=label)
 
 
 def draw_objective(
@@ -152,14 +175,11 @@ def draw_objective(
     width: float = 1.8, label: str | None = None,
 ) -> None:  # fmt: skip
     """The objective over λ: mean loss + λ · mean splits, a line on each interval."""
+    pieces = []
     for span in drawn:
         lams = span.lams()
-        values = span.row.loss + lams * span.row.splits
-        for x, y, alpha in _pieces(axis.place(lams.tolist()), values, span.last):
-            axes.plot(x, y, color=colour, alpha=alpha, linewidth=width, linestyle=dash,
-                      solid_capstyle="butt")  # fmt: skip
-    if label:
-        axes.plot([], [], color=colour, linewidth=width, linestyle=dash, label=label)
+        pieces.append((axis.place(lams.tolist()), span.row.loss + lams * span.row.splits))
+    _draw_pieces(axes, pieces, colour, dash, width, label)
 
 
 def draw_steps(
@@ -167,17 +187,13 @@ def draw_steps(
     dash: Dash = "solid", width: float = 1.8, label: str | None = None,
 ) -> None:  # fmt: skip
     """A line with steps: one value an interval."""
-    before: float | None = None
-    for span, value in zip(drawn, values, strict=True):
-        x = axis.place([span.start, span.end])
-        if before is not None:
-            axes.plot([x[0], x[0]], [before, value], color=colour, linewidth=width / 2, alpha=0.7)
-        for at, y, alpha in _pieces(x, np.array([value, value]), span.last):
-            axes.plot(at, y, color=colour, alpha=alpha, linewidth=width, linestyle=dash,
-                      solid_capstyle="butt")  # fmt: skip
-        before = value
-    if label:
-        axes.plot([], [], color=colour, linewidth=width, linestyle=dash, label=label)
+    ends = [axis.place([span.start, span.end]) for span in drawn]
+    if len(drawn) > 1:
+        x = _with_gaps([[at, at] for at, _ in ends[1:]])
+        y = _with_gaps([[before, after] for before, after in pairwise(values)])
+        axes.plot(x, y, color=colour, linewidth=width / 2, alpha=0.7)
+    pieces = [(x, np.array([y, y])) for x, y in zip(ends, values, strict=True)]
+    _draw_pieces(axes, pieces, colour, dash, width, label)
 
 
 def _objective(

@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import LayoutEngine
 from matplotlib.ticker import (
     FixedFormatter,
     FixedLocator,
@@ -126,9 +127,9 @@ def style() -> Iterator[None]:
             fonts.setLevel(level)
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, layout: LayoutEngine | None = None) -> Figure:
     """A figure of a size in inches, unknown to pyplot."""
-    return Figure(figsize=(width, height), layout="constrained")
+    return Figure(figsize=(width, height), layout=layout or "constrained")
 
 
 def plain_decades(axis: Axis) -> None:
