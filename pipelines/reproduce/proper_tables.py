@@ -44,7 +44,8 @@ from solver.theory.proper_family.search_trees import best_search_tree
 from solver.theory.proper_family.trees_over_rules import f_bf, f_catalan, f_murtree
 from solver.theory.proper_framework.optimum import additive, sodt_with_memo
 from solver.theory.proper_framework.tree_generators import gen_bts, kcombs
-from sweep.datasets.builtin import BUILTINS, TARGET
+from sweep.datasets.builtin import BUILTINS
+from sweep.datasets.scikit_learn_tables import TARGET
 
 FAMILIES = {"axis": "1", "hyperplane": "2", "polynomial": "5"}
 """How many points of the plane fix a rule of each kind, as Figure 3 says."""

@@ -14,11 +14,12 @@ import pandas as pd
 
 from solver.errors import InputError
 from solver.features.category_values import override
-from sweep.datasets.builtin import BUILTINS, TARGET, Builtin
+from sweep.datasets.builtin import BUILTINS, Builtin
 from sweep.datasets.dataset import Dataset, table_digest
 from sweep.datasets.dataset_reference import ColumnOverride, DatasetRef, parse_reference
 from sweep.datasets.files import read_file
 from sweep.datasets.openml import cache_directory, read_openml
+from sweep.datasets.scikit_learn_tables import TARGET
 
 __all__ = [
     "BUILTINS",

@@ -15,8 +15,7 @@ import pandas as pd
 
 from solver.trees.tree import TaskType
 from sweep.datasets.car_and_nursery import CAR, NURSERY, car_rule, nursery_rule
-
-TARGET = "target"
+from sweep.datasets.scikit_learn_tables import TARGET, bundled
 
 _SQUARES = tuple(f"{v}-{h}-square" for v in ("top", "middle", "bottom") for h in
                  ("left", "middle", "right"))  # fmt: skip
@@ -103,29 +102,6 @@ def _from_rules(domains: dict[str, str], rule: Callable[..., str]) -> pd.DataFra
     return _table(domains, ((*row, rule(*row)) for row in rows))
 
 
-def _bundled(name: str) -> Callable[[], pd.DataFrame]:
-    """A table of scikit-learn with names as labels."""
-
-    def make() -> pd.DataFrame:
-        import sklearn.datasets  # slow to import
-
-        bunch = getattr(sklearn.datasets, f"load_{name}")(as_frame=True)
-        labels = [str(name) if isinstance(name, str) else int(name) for name in bunch.target_names]
-        target = pd.Series([labels[code] for code in bunch.target], name=TARGET)
-        table: pd.DataFrame = pd.concat([bunch.data, target], axis="columns")
-        return table
-
-    return make
-
-
-def _diabetes() -> pd.DataFrame:
-    import sklearn.datasets
-
-    bunch = sklearn.datasets.load_diabetes(as_frame=True, scaled=False)
-    table: pd.DataFrame = bunch.data.assign(**{TARGET: bunch.target})
-    return table
-
-
 BUILTINS: dict[str, Builtin] = {
     builtin.name: builtin
     for builtin in (
@@ -157,24 +133,24 @@ BUILTINS: dict[str, Builtin] = {
         ),
         Builtin(
             "iris", 150, 4, 3, "three species by four lengths (scikit-learn)",
-            _bundled("iris"),
+            bundled("iris"),
         ),
         Builtin(
             "wine", 178, 13, 3, "three growers by chemical analysis (scikit-learn)",
-            _bundled("wine"),
+            bundled("wine"),
         ),
         Builtin(
             "breast-cancer", 569, 30, 2, "tumours by cell nuclei (scikit-learn)",
-            _bundled("breast_cancer"),
+            bundled("breast_cancer"),
         ),
         Builtin(
             "digits", 1797, 64, 10, "handwritten digits of 8 × 8 pixels (scikit-learn)",
-            _bundled("digits"),
+            bundled("digits"),
         ),
         Builtin(
             "diabetes", 442, 10, 0,
             "progress of diabetes in a year, a number, by ten measurements (scikit-learn)",
-            _diabetes,
+            bundled("diabetes"),
         ),
     )
 }  # fmt: skip
