@@ -29,7 +29,8 @@ def to_png(figure: Figure, dpi: int = 144) -> bytes:
 def to_svg(figure: Figure) -> str:
     """The figure as an SVG file, laid out and drawn once as in :func:`to_png`."""
     buffer = io.StringIO()
-    FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})
+    canvas = FigureCanvasSVG(figure)
+    canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     return buffer.getvalue()
 
 

@@ -6,7 +6,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.report.analysis.rankings import rank
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data import formatting
@@ -90,8 +89,7 @@ def _ranking(report: ReportData) -> Table:
         "encoding", "solver", "runs", "optimal", "failed", "best", "above best", "time",
         left=2, title="Comparison (means; median time)",
     )  # fmt: skip
-    ranking = rank(report.results, report.excess, ["encoding_label", "solver_label"])
-    for row in ranking.to_dict("records"):
+    for row in report.ranking.to_dict("records"):
         compared = int(row["compared"])
         cells = [
             row["encoding"],

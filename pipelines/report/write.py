@@ -18,7 +18,7 @@ from pipelines.report.analysis.good_trees import (
     set_table,
 )
 from pipelines.report.analysis.lambda_paths import make_paths
-from pipelines.report.analysis.rankings import add_excess, compare, proof_times, rank
+from pipelines.report.analysis.rankings import add_excess, compare, proof_times
 from pipelines.report.analysis.recommendations import recommend
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import family_table, find_families
@@ -193,14 +193,13 @@ def gather(
 def _tables(report: ReportData) -> dict[str, pd.DataFrame]:
     """Every table by name, except that of the runs."""
     results = report.results
-    by = ["dataset", "encoding_label", "solver_label"]
     tables = {
         "paths": exported_tables.path_table(report.paths),
         "steps": exported_tables.step_table(report.paths),
         "choices": exported_tables.choice_table(report.recommendations, report.paths),
         "trees": exported_tables.tree_table(report.paths),
         "comparison": report.comparison.drop(columns=["lam_key", "lam_exact"], errors="ignore"),
-        "ranking": rank(results, report.excess, by),
+        "ranking": report.ranking_by_dataset,
         "proof_times": proof_times(results),
         "disagreements": report.disagreements,
         "failed": exported_tables.failure_table(results),

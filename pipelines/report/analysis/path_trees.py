@@ -97,6 +97,10 @@ def trees_along(points: Points) -> list[tuple[PathTree, ...]]:
     return cells
 
 
+_OF_TREE = ("tree", "fold", "errors", "total_weight", "task", *quality.COLUMNS)
+"""The columns of a row that belong to its tree."""
+
+
 class _CommonTrees:
     """The most common tree of each point that has one, as columns: the ``points``, the numbers of
     the signatures (``signs``), the first of the ``rows`` with the tree, and ``folds``: equal for
@@ -127,7 +131,8 @@ class _CommonTrees:
         by_pair = np.argsort(which, kind="stable")
         over = Groups(which[by_pair], len(first))
         self.proven: NDArray[np.bool_] = (over.tally(proven[by_pair]) == count)[best]
-        tests = quality.mean_tests(self.good[list(quality.TEST_COLUMNS)].iloc[by_pair], over)
+        self.tested = self.good[["repeat", "fold", *quality.TEST_COLUMNS]]
+        tests = quality.mean_tests(self.tested.iloc[by_pair], over)
         self.tests = {name: values[best] for name, values in tests.items()}
 
     def join(self, low: int, high: int) -> list[PathTree]:
@@ -137,19 +142,20 @@ class _CommonTrees:
         changes = np.diff(self.signs[low:high]) | np.diff(self.folds[low:high])
         change = np.flatnonzero(changes) + low + 1
         ends = [low, *change.tolist(), high]
-        return [self._tree(a, b) for a, b in pairwise(ends)]
+        rows = self.good[list(_OF_TREE)].iloc[self.rows[ends[:-1]]].to_dict("records")
+        return [self._tree(row, a, b) for row, (a, b) in zip(rows, pairwise(ends), strict=True)]
 
     def _held_out(self, low: int, high: int) -> dict[str, float | None]:
         """The quality on held-out rows over all folds that found the tree at one of the points."""
         if (self.runs[low:high] == self.of[low:high]).all():
             return {name: quality.number(values[low]) for name, values in self.tests.items()}
         part = slice(*np.searchsorted(self.at, [self.points[low], self.points[high - 1] + 1]))
-        own = self.good[part][self.row_signs[part] == self.signs[low]]
+        own = self.tested[part][self.row_signs[part] == self.signs[low]]
         return _mean_tests(own.drop_duplicates(["repeat", "fold"]))
 
-    def _tree(self, low: int, high: int) -> PathTree:
+    def _tree(self, row: dict[Any, Any], low: int, high: int) -> PathTree:
         return _path_tree(
-            row=self.good.iloc[self.rows[low]],
+            row=row,
             sign=self.names[self.signs[low]],
             at=self.table.iloc[self.points[low:high]],
             runs=self.runs[low:high].tolist(),
@@ -196,7 +202,7 @@ def _mean_tests(rows: pd.DataFrame) -> dict[str, float | None]:
 
 
 def _path_tree(
-    row: Any, sign: str, at: pd.DataFrame, runs: list[int], of: list[int], proven: bool,
+    row: dict[Any, Any], sign: str, at: pd.DataFrame, runs: list[int], of: list[int], proven: bool,
     tests: dict[str, float | None],
 ) -> PathTree:  # fmt: skip
     """The tree of a row, best at some neighbouring points, with its quality on held-out rows."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
 from pipelines.report.analysis.ablations import Ablations
 from pipelines.report.analysis.good_trees import GoodTrees
 from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.analysis.rankings import rank
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.analysis.scaling import Scaling
@@ -44,6 +46,16 @@ class ReportData:
     scalings: list[Scaling]
     families: list[FamilySet]
     good_trees: list[GoodTrees]
+
+    @cached_property
+    def ranking(self) -> pd.DataFrame:
+        """The figures of each encoding and solver, see :func:`rank`."""
+        return rank(self.results, self.excess, ["encoding_label", "solver_label"])
+
+    @cached_property
+    def ranking_by_dataset(self) -> pd.DataFrame:
+        """The same for each dataset."""
+        return rank(self.results, self.excess, ["dataset", "encoding_label", "solver_label"])
 
     @property
     def is_large(self) -> bool:

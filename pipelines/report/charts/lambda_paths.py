@@ -264,10 +264,11 @@ def _loss(
     if not tested:
         return
     draw_steps(axes, drawn, axis, [loss.test for loss in losses], TEST, label="held-out")
-    for span, loss in zip(drawn, losses, strict=True) if spread else ():
-        x, mean = axis.place([span.start, span.end]), loss.test
-        error = np.nan_to_num(loss.error)
-        axes.fill_between(x, mean - error, mean + error, color=TEST, alpha=0.13, linewidth=0)
+    if spread:
+        ends = _with_gaps([axis.place([span.start, span.end]) for span in drawn])
+        mean = _with_gaps([[loss.test] * 2 for loss in losses])
+        error = _with_gaps([[np.nan_to_num(loss.error)] * 2 for loss in losses])
+        axes.fill_between(ends, mean - error, mean + error, color=TEST, alpha=0.13, linewidth=0)
 
 
 def _size(axes: Axes, drawn: Sequence[Span], axis: LambdaAxis, colour: str) -> None:

@@ -21,17 +21,10 @@ from matplotlib.transforms import Bbox
 from pipelines.report.data.group_statistics import Floats
 
 _PLACES = (
-    ("upper right", 2, 2),
-    ("upper left", 0, 2),
-    ("lower left", 0, 0),
-    ("lower right", 2, 0),
-    ("right", 2, 1),
-    ("center left", 0, 1),
-    ("lower center", 1, 0),
-    ("upper center", 1, 2),
-    ("center", 1, 1),
-)
-"""Name, column and row of each place; of equally good ones the first is taken."""
+    (1, 2, 2), (2, 0, 2), (3, 0, 0), (4, 2, 0), (5, 2, 1), (6, 0, 1), (8, 1, 0), (9, 1, 2),
+    (10, 1, 1),
+)  # fmt: skip
+"""Matplotlib's number, column and row of each place; of equally good ones the first is taken."""
 
 
 class LegendLayout(ConstrainedLayoutEngine):
@@ -63,12 +56,12 @@ def _place(legend: Legend) -> None:
     lefts = (low.x0, (low.x0 + high.x0) / 2, high.x0)
     bottoms = (low.y0, (low.y0 + high.y0) / 2, high.y0)
     least = None
-    for name, column, row in _PLACES:
+    for number, column, row in _PLACES:
         box = Bbox.from_bounds(lefts[column], bottoms[row], low.width, low.height)
         covered = obstacles.covered_by(box)
         if least is None or covered < least:
             least = covered
-            legend.set_loc(name)
+            legend.set_loc(number)
 
 
 class Obstacles:
@@ -78,7 +71,7 @@ class Obstacles:
         shapes = list(_shapes(axes))
         points = np.concatenate(shapes) if shapes else np.empty((0, 2))
         shape = np.repeat(np.arange(len(shapes)), [len(one) for one in shapes])
-        gap = np.isnan(points).any(axis=1)
+        gap = np.isnan(points[:, 0]) | np.isnan(points[:, 1])
         # A line may have gaps; what lies between two of them is a piece.
         piece = np.cumsum(gap | np.diff(shape, prepend=0).astype(bool))
         joined = (piece[1:] == piece[:-1]) & ~gap[1:] & ~gap[:-1]
@@ -101,11 +94,11 @@ class Obstacles:
 def _shapes(axes: Axes) -> Iterator[Floats]:
     """The points of lines and areas, in the pixels of the drawing."""
     for line in axes.lines:
-        yield line.get_transform().transform_path(line.get_path()).vertices
+        yield np.asarray(line.get_transform().transform_path(line.get_path()).vertices)
     for collection in axes.collections:
         transform = collection.get_transform()
         for path in collection.get_paths():
-            yield transform.transform_path(path).vertices
+            yield np.asarray(transform.transform_path(path).vertices)
 
 
 def _crosses(starts: Floats, ends: Floats, box: Bbox) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -117,4 +110,4 @@ def _crosses(starts: Floats, ends: Floats, box: Bbox) -> np.ndarray[Any, np.dtyp
     away = starts - middle
     cross = 2 * np.abs(away[:, 0] * along[:, 1] - away[:, 1] * along[:, 0])
     reach = size[0] * np.abs(along[:, 1]) + size[1] * np.abs(along[:, 0])
-    return near.all(axis=1) & (cross < reach)
+    return np.asarray(near[:, 0] & near[:, 1] & (cross < reach), bool)

@@ -49,11 +49,9 @@ def dataset_section(
     name: str,
     recommendation: dict[str, Any],
     report: ReportData,
-    ranking: pd.DataFrame,
     figures: Figures,
 ) -> dict[str, Any]:
-    """The section of a dataset, given the card of its recommendation and what
-    :func:`pipelines.report.analysis.rankings.rank` gives by dataset, encoding and solver."""
+    """The section of a dataset, given the card of its recommendation."""
     results = report.results
     paths = [path for path in report.paths if path.dataset == name]
     rows = results.rows.loc[results.rows["dataset"] == name, _ABOUT]
@@ -74,7 +72,7 @@ def dataset_section(
         "recommendation": recommendation,
         "about": _about(rows),
         "numbers": is_regression(rows),
-        "configurations": _configurations(ranking, paths, name),
+        "configurations": _configurations(report.ranking_by_dataset, paths, name),
         "overview": overview,
         "encoding_fact": encoding_facts(comparison).get(name),
         "comparison": cut.to_dict("records"),

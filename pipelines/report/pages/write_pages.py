@@ -13,7 +13,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from pipelines.report.analysis.contradictions import has_compared_proofs
-from pipelines.report.analysis.rankings import proof_times, rank
+from pipelines.report.analysis.rankings import proof_times
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.charts.proven_within_time import profile_chart
 from pipelines.report.charts.scaling import scaling_chart
@@ -60,7 +60,6 @@ def write_pages(
     environment = _environment()
     shared = _shared(report) | {"generated": generated}
 
-    by_dataset = rank(results, report.excess, ["dataset", "encoding_label", "solver_label"])
     cards = make_cards(report, figures)
     recommendations: list[dict[str, Any]] = []
     shown = []
@@ -72,7 +71,7 @@ def write_pages(
         figures.turn_page("../" if report.is_large else "")
         recommendations.append(draw_card(cards[name], report.recommendations[i], figures))
         recommendations[i] |= {"link": link, "base": "../" if report.is_large else ""}
-        section = dataset_section(name, recommendations[i], report, by_dataset, figures)
+        section = dataset_section(name, recommendations[i], report, figures)
         section |= {"id": f"dataset-{i + 1}", "link": link}
         contents.append({"name": name, "link": link})
         whole.append(_on_one_page(section))
@@ -174,13 +173,12 @@ def _shared(report: ReportData) -> dict[str, Any]:
 def _page(report: ReportData, figures: Figures) -> dict[str, Any]:
     """The data of the first page, except the datasets."""
     results = report.results
-    ranking = rank(results, report.excess, ["encoding_label", "solver_label"])
     return {
         "facts": describe_sweep(results),
         "counts": _counts(results),
         "planned": results.planned,
         "unplanned": results.unplanned,
-        "ranking": ranking.to_dict("records"),
+        "ranking": report.ranking.to_dict("records"),
         "outcomes": _outcomes(report),
         "duels": [duel._asdict() for duel in report.outcomes.duels],
         **_comparison_charts(report, figures),
