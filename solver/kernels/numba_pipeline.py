@@ -235,6 +235,15 @@ class Helper(CPUDispatcher):
         }
         super().__init__(function, targetoptions=chosen, pipeline_class=_HELPER_PIPELINE)
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Compile the helper once for all numbers of a type; numba does for each constant again.
+
+        LLVM still knows the constant where it merges the helper into its caller.
+        """
+        args = tuple(map(types.unliteral, args))
+        kws = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_template(args, kws)
+
     def add_overload(self, result: Any) -> None:
         """Note what was compiled; there is nothing that Python could call."""
         self.overloads[tuple(result.signature.args)] = result

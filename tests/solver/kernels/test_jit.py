@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
@@ -160,3 +161,21 @@ def test_records_lie_inside_records():
     outer = Outer(np.array([0, 15], dtype=np.uint64), Inner(20, words), 7)
     assert read_all(outer) == (4 + 1 + 2) + 20 + 700
     assert words[0] == 15
+
+
+@helper
+def add_or_not(number, adds):
+    return number + 1 if adds else number
+
+
+@kernel
+def call_with_constants(number):
+    total = add_or_not(1, True) + add_or_not(2, adds=False)
+    for i in range(number):
+        total += add_or_not(i, number > 2)
+    return total
+
+
+def test_a_helper_is_compiled_once_for_constants_and_other_numbers():
+    assert call_with_constants(4) == 2 + 2 + 1 + 2 + 3 + 4
+    assert list(add_or_not._dispatcher.overloads) == [(numba.int64, numba.boolean)]
