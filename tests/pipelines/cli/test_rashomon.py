@@ -110,18 +110,19 @@ def test_json_and_folder_hold_the_same(tmp_path: Path) -> None:
 
 
 def test_a_limit_leaves_a_smaller_set() -> None:
-    common = ["rashomon", "tic-tac-toe", "--lam", "0.01", "--max-depth", 4, "--within", "0.2"]
+    common = ["rashomon", "tic-tac-toe", "--lam", "0.01", "--max-depth", 3, "--within", "0.1"]
     whole = json.loads(run(*common, "--json").stdout)
-    assert (whole["status"], whole["within"], whole["within_asked"]) == ("optimal", "1/5", "1/5")
-    for nodes in (20_000, 40_000, 60_000):
+    assert (whole["status"], whole["within"], whole["within_asked"]) == ("optimal", "1/10", "1/10")
+    for nodes in (2_000, 4_000, 6_000):
         data = json.loads(run(*common, "--node-limit", nodes, "--json").stdout)
         if data["status"] == "node_limit":
             assert data["n_trees"] < whole["n_trees"]
             break
     lines = run(*common, "--node-limit", nodes).stdout.splitlines()
     assert lines[2] == (
-        f"at least {data['n_trees']:,} good trees with depth ≤ 4 at λ = 1/100: the node limit "
-        f"ended the search. All trees within {data['within']} are counted, not within 1/5 as asked."
+        f"at least {data['n_trees']:,} good trees with depth ≤ 3 at λ = 1/100: the node limit "
+        f"ended the search. All trees within {data['within']} are counted, not within 1/10 as "
+        "asked."
     )
 
 
