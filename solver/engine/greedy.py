@@ -39,7 +39,7 @@ def greedy_tree(
         curve: Curve = [(leaf, -1)]
         if leaf <= cost_scale.split or depth >= min(constraints.depth, _DEEPEST) or out_of_time():
             return curve
-        feature = _best_split(table, min_leaf, counts)
+        feature = counter.best_split(min_leaf, counts)
         if feature < 0:
             return curve
         codes = counter.codes(rows, feature)
@@ -82,40 +82,45 @@ class _Counter:
         self.code_of = problem.codes
         self.totals = np.zeros(problem.n_classes, np.int64)
         self.singles = np.zeros((problem.n_classes, int(table.columns[-1])), np.int64)
+        # The table has no column for the first code of a feature: its rows are all others.
+        self.firsts = table.values[:-1]
+        self.others = np.setdiff1d(np.arange(table.values[-1]), self.firsts)
+        arities = np.diff(table.values)
+        self.of_arity = [
+            (features, table.values[features][:, None] + np.arange(arity))
+            for arity in np.unique(arities)
+            for features in (np.flatnonzero(arities == arity),)
+        ]
         compile_greedy()
 
     def count(self, rows: Ints) -> tuple[Ints, Ints]:
         """Class weights (classes,) of the rows, and (values, classes) of all codes."""
-        split_counts(self.table, rows, len(rows), self.totals, self.singles)
-        counts = np.empty((int(self.table.values[-1]), len(self.totals)), np.int64)
-        for feature in range(len(self.table.values) - 1):
-            columns = self.singles[:, self.table.columns[feature] : self.table.columns[feature + 1]]
-            first = int(self.table.values[feature])
-            counts[first] = self.totals - columns.sum(axis=1)
-            counts[first + 1 : first + 1 + columns.shape[1]] = columns.T
+        table = self.table
+        split_counts(table, rows, len(rows), self.totals, self.singles)
+        before = np.zeros((self.singles.shape[1] + 1, len(self.totals)), np.int64)
+        self.singles.T.cumsum(axis=0, out=before[1:])
+        counts = np.empty((int(table.values[-1]), len(self.totals)), np.int64)
+        counts[self.others] = self.singles.T
+        ends = before[table.columns]
+        counts[self.firsts] = self.totals - ends[1:] + ends[:-1]
         return self.totals.copy(), counts
+
+    def best_split(self, min_leaf: int, counts: Ints) -> int:
+        """The feature of least weighted Gini impurity among the splits allowed; −1 if none."""
+        weights = counts.sum(axis=1)
+        purity: NDArray[np.float64] = (counts.astype(float) ** 2).sum(axis=1)
+        purity /= np.maximum(weights, 1)
+        enough, filled = (weights >= min_leaf) | (weights == 0), weights > 0
+        gains = np.full(len(self.firsts), -1.0)
+        for features, codes in self.of_arity:
+            allowed = (filled[codes].sum(axis=1) > 1) & enough[codes].all(axis=1)
+            gains[features] = np.where(allowed, purity[codes].sum(axis=1), -1.0)
+        best = int(gains.argmax()) if len(gains) else -1
+        return best if best >= 0 and gains[best] >= 0 else -1
 
     def codes(self, rows: Ints, feature: int) -> NDArray[np.int32]:
         """The codes of a feature."""
         return np.asarray(self.code_of[self.table.sources[rows], feature])
-
-
-def _best_split(table: Table, min_leaf: int, counts: Ints) -> int:
-    """The feature of least weighted Gini impurity among the splits allowed; −1 if none."""
-    weights = counts.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        purity: NDArray[np.float64] = (counts.astype(float) ** 2).sum(axis=1) / weights
-    purity[weights == 0] = 0.0
-    best, most = -1, -1.0
-    for feature in range(len(table.values) - 1):
-        part = slice(int(table.values[feature]), int(table.values[feature + 1]))
-        filled = weights[part][weights[part] > 0]
-        if len(filled) < 2 or filled.min() < min_leaf:
-            continue
-        gain = float(purity[part].sum())
-        if gain > most:
-            best, most = feature, gain
-    return best
 
 
 def _join(

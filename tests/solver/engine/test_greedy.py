@@ -8,6 +8,7 @@ import pytest
 from solver.engine import greedy
 from solver.engine.greedy import greedy_tree
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.packed_rows import tabulate
 from solver.limits import Limits
 from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
@@ -56,3 +57,32 @@ def test_no_other_thread_takes_the_kernel_for_compiled_before_it_is(monkeypatch)
     monkeypatch.setattr(greedy, "ensure_compiled", lambda *_: seen.append(greedy._compiled) or 0.0)
     greedy.compile_greedy()
     assert (seen, greedy._compiled) == ([False], True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_split_is_that_of_least_impurity_among_those_allowed(seed):
+    """All codes at once give what one feature after the other does, to the last bit."""
+    generator = np.random.default_rng(seed)
+    n, n_classes = int(generator.integers(1, 90)), int(generator.integers(2, 5))
+    arities = generator.integers(1, 13, int(generator.integers(1, 9)))
+    codes = np.column_stack([generator.integers(0, arity, n) for arity in arities])
+    problem = Problem.from_codes(codes, generator.integers(0, n_classes, n))
+    table, _ = tabulate(problem)
+    counter = greedy._Counter(problem, table)
+    rows = np.sort(generator.permutation(len(table.labels))[: generator.integers(1, n + 1)])
+    totals, counts = counter.count(rows)
+    best = dict.fromkeys((1, 2, 5), (-1, -1.0))
+    for feature, arity in enumerate(problem.arities):
+        own = np.zeros((arity, problem.n_classes), np.int64)
+        np.add.at(own, (counter.codes(rows, feature), table.labels[rows]), table.weights[rows])
+        first = int(table.values[feature])
+        assert np.array_equal(counts[first : first + arity], own)
+        assert np.array_equal(own.sum(axis=0), totals)
+        weights = own.sum(axis=1)
+        filled = weights[weights > 0]
+        gain = float(((own.astype(float) ** 2).sum(axis=1) / np.maximum(weights, 1)).sum())
+        for min_leaf, (_, most) in best.items():
+            if len(filled) > 1 and filled.min() >= min_leaf and gain > most:
+                best[min_leaf] = feature, gain
+    for min_leaf, (feature, _) in best.items():
+        assert counter.best_split(min_leaf, counts) == feature
