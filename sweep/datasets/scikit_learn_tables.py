@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def bundled(name: str) -> Callable[[], pd.DataFrame]:
     def make() -> pd.DataFrame:
         try:
             return _read(name, _folder())
-        except OSError:  # other versions may keep the data elsewhere
+        except (OSError, PackageNotFoundError):  # other versions may keep the data elsewhere
             return _load(name)
 
     return make
@@ -51,10 +51,7 @@ def bundled(name: str) -> Callable[[], pd.DataFrame]:
 
 def _folder() -> Path:
     """Where scikit-learn's data are."""
-    found = find_spec("sklearn")
-    if found is None or found.origin is None:
-        raise FileNotFoundError("scikit-learn is not installed")
-    return Path(found.origin).parent / "datasets" / "data"
+    return Path(str(distribution("scikit-learn").locate_file("sklearn/datasets/data")))
 
 
 def _read(name: str, folder: Path) -> pd.DataFrame:

@@ -57,7 +57,7 @@ def test_on_numbers_it_is_the_tree_of_scikit_learn(seed: int, outputs: int) -> N
     # Its prunings are the best there are.
     full = solve(problem, 0, "cart", limits).tree
     for lam in (Fraction(1, 10), Fraction(1), Fraction(5)):
-        best = min(errors / problem.total_weight + lam * k for errors, k, _ in prunings(full))
+        best = min(errors / problem.total_weight + lam * k for errors, k, *_ in prunings(full))
         reached = solve(problem, lam, "cart", limits).objective
         assert float(reached) == pytest.approx(float(best), rel=1e-9)
 

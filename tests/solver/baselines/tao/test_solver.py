@@ -28,7 +28,7 @@ def test_it_is_never_above_any_pruning_of_cart(seed: int, limits: Limits) -> Non
         found = solve(problem, lam, "tao", limits)
         pruned = (
             Fraction(errors, problem.total_weight) + lam * splits
-            for errors, splits, _ in prunings(full)
+            for errors, splits, *_ in prunings(full)
         )
         assert found.objective <= min(pruned)
         assert found.objective <= solve(problem, lam, "cart", limits).objective
