@@ -41,8 +41,8 @@ NO_CALLS = {"eval", "exec", "__import__", "import_module", "system", "popen", "r
 NO_NAMES = {"to_pickle", "unsafe_load", "full_load", "UnsafeLoader", "FullLoader", "allow_pickle"}
 
 MAY_IMPORTLIB = ("importlib.metadata", "importlib.resources")
-"""Asking for versions, for our own templates, for the tables of scikit-learn, and for the solvers of installed packages;
-none imports what data name."""
+"""Asking for versions, for our own templates, for scikit-learn's tables, and for the solvers of
+installed packages; none imports what data name."""
 
 MAY_IMPORT = {
     "solver/__init__.py",  # the module of one of its own names
