@@ -145,12 +145,7 @@ def _sweep_code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     def number(value: int) -> Any:
         return ir.Constant(_INT, value)
 
-    def add(a: Any, b: Any) -> Any:
-        return builder.add(a, b)
-
-    def mul(a: Any, b: Any) -> Any:
-        return builder.mul(a, b)
-
+    add, mul = builder.add, builder.mul
     highest = [variable(zero) for _ in range(2)]
     best = [
         variable(_spread(builder, builder.load(builder.gep(out_, [number(i)])))) for i in (0, 1)
