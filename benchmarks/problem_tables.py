@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from solver.encodings import fit_encoder
+from solver.encodings import fit_transform
 from solver.errors import InputError
 
 AS_IT_IS = "codes"
@@ -85,8 +85,7 @@ def read_table(path: Path, target: str | None = None, encoding: str = AS_IT_IS) 
     features = frame.drop(columns=target)
     labels = labels.astype(np.int64)
     if encoding != AS_IT_IS and not features.isin([0, 1]).all(axis=None):
-        encoder = fit_encoder(encoding, features, labels, n_classes=len(classes))
-        codes: NDArray[Any] = np.asarray(encoder.transform(features))
+        codes: NDArray[Any] = fit_transform(encoding, features, labels, n_classes=len(classes))[1]
     else:
         codes = features.to_numpy()
     whole = codes.dtype.kind in "biu"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from solver.encodings.category_tests import (
     indicator,
@@ -21,7 +21,7 @@ from solver.encodings.category_tests import (
     indicators_but_last,
     multiway,
 )
-from solver.encodings.encoder import Encoder, Encoding, EncodingOption
+from solver.encodings.encoder import Encoder, Encoding, EncodingOption, Factorized
 from solver.encodings.mdlp import mdlp_cuts
 from solver.encodings.thresholds import (
     Distribution,
@@ -45,6 +45,7 @@ __all__ = [
     "EncodingOption",
     "fit_columns",
     "fit_encoder",
+    "fit_transform",
     "get_encoding",
 ]
 
@@ -201,6 +202,39 @@ def fit_encoder(
     >>> len(encoder.tests)
     3
     """
+    frame = text_names(features)
+    return _fit(encoding, frame, target, n_classes, columns, weights, options)[0]
+
+
+def fit_transform(
+    encoding: str,
+    features: pd.DataFrame,
+    target: ArrayLike,
+    *,
+    n_classes: int,
+    columns: Mapping[str, Override] | None = None,
+    weights: WholeWeights | None = None,
+    **options: Any,
+) -> tuple[Encoder, NDArray[np.int32]]:
+    """As :func:`fit_encoder`, and the codes of the training rows.
+
+    The codes are those of :meth:`Encoder.transform`. Each column is read once.
+    """
+    frame = text_names(features)
+    encoder, read = _fit(encoding, frame, target, n_classes, columns, weights, options)
+    return encoder, encoder.encode(len(frame), read.__getitem__)
+
+
+def _fit(
+    encoding: str,
+    frame: pd.DataFrame,
+    target: ArrayLike,
+    n_classes: int,
+    columns: Mapping[str, Override] | None,
+    weights: WholeWeights | None,
+    options: Mapping[str, Any],
+) -> tuple[Encoder, dict[str, Factorized]]:
+    """The encoder, and its columns as they were read."""
     description = get_encoding(encoding)
     settings = description.check_options(options)
     if description.uses_classes and n_classes == 0:
@@ -208,21 +242,24 @@ def fit_encoder(
             f"encoding {encoding!r} cuts numbers where it tells classes apart, and regression has "
             "none; use continuous, thresholds or quantiles"
         )
-    frame = text_names(features)
     specs = fit_columns(encoding, frame, columns)
     classes = np.asarray(target, dtype=np.int64)
     if weights is None:
         weights = WholeWeights.ones(len(frame))
     tests: list[NodeTest | Scale] = []
     without: list[str] = []
+    read: dict[str, Factorized] = {}
     for name, spec in specs.items():
         before = len(tests)
+        rows, values = spec.factorize(frame[name])
+        read[name] = rows.astype(np.int32), values
         if spec.kind == "category":
-            codes, values = spec.factorize(frame[name])
-            tests += description.fit_categories(name, sort_categories(values[np.unique(codes)]))
+            present = np.zeros(len(values), np.bool_)
+            present[rows] = True
+            tests += description.fit_categories(name, sort_categories(values[present]))
         else:
-            spread = Distribution.of(
-                spec.read(frame[name]), classes, weights.whole, n_classes, weights.scale
+            spread = Distribution.of_ranks(
+                rows, values, classes, weights.whole, n_classes, weights.scale
             )
             if description.fit_cuts is not None:
                 cuts = description.fit_cuts(spread, settings)
@@ -233,4 +270,4 @@ def fit_encoder(
                 tests.append(indicator(name, None))
         if len(tests) == before:
             without.append(name)
-    return Encoder(encoding, settings, tuple(tests), specs, tuple(without))
+    return Encoder(encoding, settings, tuple(tests), specs, tuple(without)), read

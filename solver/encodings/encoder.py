@@ -27,6 +27,9 @@ MAX_CELLS = 2**30
 _CHUNK = 65536
 """Rows that are coded at a time, so that no second matrix is held."""
 
+Factorized: TypeAlias = tuple[NDArray[np.signedinteger[Any]], NDArray[Any]]
+"""The position of each row's value, and the distinct values of a column."""
+
 CategoryFit: TypeAlias = Callable[[str, Sequence[Category]], Sequence[NodeTest]]
 """The tests for a column of categories, from its name and its sorted values."""
 
@@ -153,7 +156,21 @@ class Encoder:
             matrix would have more than 2^30 cells.
         """
         frame = text_names(frame)
-        n_rows, n_features = len(frame), len(self.tests)
+
+        def read(name: str) -> Factorized:
+            if name not in frame.columns:
+                raise InputError(
+                    f"the table has no column {name!r}, which the encoding reads; "
+                    f"its columns are {columns_like(name, frame.columns)}"
+                )
+            return self.columns[name].factorize(frame[name])
+
+        return self.encode(len(frame), read)
+
+    def encode(self, n_rows: int, read: Callable[[str], Factorized]) -> NDArray[np.int32]:
+        """As :meth:`transform`, of columns that ``read`` gives by name, see
+        :meth:`solver.features.columns.ColumnSpec.factorize`."""
+        n_features = len(self.tests)
         if n_rows * n_features > MAX_CELLS:
             raise InputError(
                 f"encoding {self.name!r} makes {n_features} features of {n_rows} rows, more than "
@@ -162,13 +179,8 @@ class Encoder:
         codes = np.empty((n_rows, n_features), dtype=np.int32)
         end = 0
         for name, group in groupby(self.tests, key=attrgetter("column")):
-            if name not in frame.columns:
-                raise InputError(
-                    f"the table has no column {name!r}, which the encoding reads; "
-                    f"its columns are {columns_like(name, frame.columns)}"
-                )
             # Each test is asked once for every distinct value of its column, then looked up.
-            rows, values = self.columns[name].factorize(frame[name])
+            rows, values = read(name)
             lookup = np.stack([test.branches(values) for test in group], axis=1)
             if np.any(lookup < 0):
                 self._refuse_unseen(name, values[rows], lookup[rows])

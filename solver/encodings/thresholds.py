@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from solver.encodings.round_thresholds import roundest_moments, roundest_numbers
+from solver.encodings.round_thresholds import Floats, roundest_moments, roundest_numbers
+from solver.features.columns import factorize_numbers
 from solver.features.node_tests import ThresholdTest
-from solver.features.ranks_and_cuts import Scale
+from solver.features.ranks_and_cuts import Scale, ThresholdsOnDemand
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +45,24 @@ class Distribution:
         weight_scale: Fraction = Fraction(1),
     ) -> Distribution:
         """Summarise a column, NaN where a number is missing."""
-        codes, found = pd.factorize(numbers)
-        present = codes >= 0
-        order = np.argsort(found)
-        rank = np.empty(len(order), dtype=np.intp)
-        rank[order] = np.arange(len(order))
-        return cls(
-            np.asarray(found, dtype=np.float64)[order],
-            rank[codes[present]],
-            target[present],
-            weights[present],
-            n_classes,
-            not present.all(),
-            weight_scale,
-        )
+        return cls.of_ranks(*factorize_numbers(numbers), target, weights, n_classes, weight_scale)
+
+    @classmethod
+    def of_ranks(
+        cls,
+        ranks: NDArray[np.intp],
+        values: NDArray[np.float64],
+        target: NDArray[np.int64],
+        weights: NDArray[np.int64],
+        n_classes: int,
+        weight_scale: Fraction = Fraction(1),
+    ) -> Distribution:
+        """As :meth:`of`, from what :func:`solver.features.columns.factorize_numbers` gives."""
+        if not len(values) or not np.isnan(values[-1]):
+            return cls(values, ranks, target, weights, n_classes, False, weight_scale)
+        present = ranks < len(values) - 1
+        rows = ranks[present], target[present], weights[present]
+        return cls(values[:-1], *rows, n_classes, True, weight_scale)
 
     @cached_property
     def class_counts(self) -> NDArray[np.int64]:
@@ -102,19 +106,29 @@ def threshold_tests(
     for ``missing`` separates it from small ones. Otherwise nothing is known about missing ones, and
     they follow the majority.
     """
-    scale = _scale(column, numbers, cuts, unit)
+    thresholds = _roundest(unit)(numbers.values[cuts], numbers.values[cuts + 1])
+    scale = _scale(column, numbers, cuts, unit, thresholds)
     return [scale.cut(i) for i in range(len(cuts))]
 
 
 def scale_of(column: str, numbers: Distribution, unit: str) -> Scale:
     """All cuts of a column; missing values as in :func:`threshold_tests`."""
-    scale = _scale(column, numbers, np.arange(max(len(numbers.values) - 1, 0)), unit)
+    thresholds = ThresholdsOnDemand(numbers.values, _roundest(unit))
+    scale = _scale(column, numbers, np.arange(len(thresholds)), unit, thresholds)
     return scale if numbers.has_missing else replace(scale, values=numbers.values)
 
 
-def _scale(column: str, numbers: Distribution, cuts: NDArray[np.int64], unit: str) -> Scale:
-    roundest = roundest_moments if unit == "date" else roundest_numbers
-    thresholds = roundest(numbers.values[cuts], numbers.values[cuts + 1])
+def _roundest(unit: str) -> Callable[[Floats, Floats], Floats]:
+    return roundest_moments if unit == "date" else roundest_numbers
+
+
+def _scale(
+    column: str,
+    numbers: Distribution,
+    cuts: NDArray[np.int64],
+    unit: str,
+    thresholds: Floats | ThresholdsOnDemand,
+) -> Scale:
     upper_is_larger = 2 * numbers.below[cuts] < (numbers.below[-1] if len(cuts) else 0)
     missing = (upper_is_larger & (not numbers.has_missing)).astype(np.int8)
     return Scale(column, thresholds, missing, unit, numbers.has_missing)

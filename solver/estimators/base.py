@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import Bunch, estimator_html_repr
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from solver.encodings import fit_encoder
+from solver.encodings import fit_transform
 from solver.encodings.auto_encoding import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.estimators.class_weights import weigh_classes
@@ -186,7 +186,7 @@ class SparseTree(BaseEstimator):
                 frame, self.columns, cuts_numbers=False, few_values=0
             )
             how = {**chosen, **how}
-        self.encoder_ = fit_encoder(
+        self.encoder_, codes = fit_transform(
             encoding,
             frame,
             numbers if labels else np.zeros(len(frame), np.int64),
@@ -196,7 +196,7 @@ class SparseTree(BaseEstimator):
             **how,
         )
         return Problem.from_codes(
-            self.encoder_.transform(frame),
+            codes,
             numbers,
             weights=weights,
             tests=self.encoder_.tests,

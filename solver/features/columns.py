@@ -116,7 +116,7 @@ class ColumnSpec:
         """Arrays (codes, values) such that ``read(column)`` is ``values[codes]``; errors as
         :meth:`read`.
 
-        ``values`` has few more entries than distinct canonical values.
+        ``values`` has few more entries than distinct canonical values. Numbers ascend, NaN is last.
         """
         if self.kind == "category":
             codes, raw = factorize_raw(column)
@@ -124,8 +124,7 @@ class ColumnSpec:
             values = np.empty(len(raw) + 1, dtype=object)
             values[:-1] = self._categories(raw, column.name)
             return codes, values
-        codes, values = pd.factorize(self.read(column), use_na_sentinel=False)
-        return codes, np.asarray(values)
+        return factorize_numbers(self.read(column))
 
     def _categories(self, raw: Sequence[Any], name: Any) -> list[Category]:
         """Distinct raw values in canonical form."""
@@ -425,6 +424,17 @@ def _merged_numbers(name: Any, pair: tuple[Any, Any]) -> InputError:
         "floats can",
         f"round them{' or ' if text else ', '}{instead}",
     )
+
+
+def factorize_numbers(
+    numbers: NDArray[np.float64],
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Codes and distinct numbers, ascending; NaN is the last."""
+    codes, found = pd.factorize(numbers, use_na_sentinel=False)
+    order = np.argsort(found)
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return rank[codes], np.asarray(found, dtype=np.float64)[order]
 
 
 def factorize_raw(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple, overload
 
@@ -19,6 +20,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.features.node_tests import NodeTest, ThresholdTest
+
+
+class ThresholdsOnDemand:
+    """A threshold between any two neighbouring numbers of a column, found when it is asked for.
+
+    A column may have as many thresholds as the table has rows, and a tree needs few of them.
+
+    Parameters
+    ----------
+    values : array of float64, ascending
+    choose : callable
+        Gives the threshold of each gap, from arrays of the numbers below and above.
+    """
+
+    def __init__(
+        self,
+        values: NDArray[np.float64],
+        choose: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+    ) -> None:
+        self._values, self._choose = values, choose
+
+    def __len__(self) -> int:
+        return max(len(self._values) - 1, 0)
+
+    def __getitem__(self, gap: int) -> float:
+        return float(self._of(np.array([range(len(self))[gap]]))[0])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float64]:
+        return np.array(self._all, dtype=dtype, copy=copy)
+
+    @cached_property
+    def _all(self) -> NDArray[np.float64]:
+        return self._of(np.arange(len(self)))
+
+    def _of(self, gaps: NDArray[np.intp]) -> NDArray[np.float64]:
+        return self._choose(self._values[gaps], self._values[gaps + 1])
+
+    def count_below(self, numbers: NDArray[np.float64]) -> NDArray[np.intp]:
+        """How many thresholds are below each number; of NaN, which sorts last, all."""
+        count = np.searchsorted(self._values, numbers, side="left")
+        inside = np.flatnonzero((count > 0) & (count < len(self._values)))
+        between = inside[self._values[count[inside]] != numbers[inside]]
+        if len(between):
+            count[between] -= numbers[between] <= self._of(count[between] - 1)
+        return np.minimum(count, len(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +75,7 @@ class Scale:
     ----------
     column : str
         Name of the raw column.
-    thresholds : array of float64, ascending
+    thresholds : array of float64, ascending, or ThresholdsOnDemand
         One between any two neighbouring training values.
     missing : array of int8
         By threshold, the branch of a missing value.
@@ -41,14 +87,15 @@ class Scale:
     """
 
     column: str
-    thresholds: NDArray[np.float64]
+    thresholds: NDArray[np.float64] | ThresholdsOnDemand
     missing: NDArray[np.int8]
     unit: str = "number"
     lacked: bool = False
     values: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
-        content = hashlib.sha256(self.thresholds.tobytes() + self.missing.tobytes()).hexdigest()
+        thresholds = np.asarray(self.thresholds)
+        content = hashlib.sha256(thresholds.tobytes() + self.missing.tobytes()).hexdigest()
         return f"Scale({self.column!r}, {self.unit!r}, {self.lacked}, {content})"
 
     @property
@@ -65,8 +112,11 @@ class Scale:
         """The code of every value. A missing one has code 0, as if it were the smallest."""
         numbers = np.asarray(values, dtype=np.float64)
         order = np.argsort(numbers)  # in their order they are found five times faster
-        codes = np.empty(len(numbers), np.int32)
-        codes[order] = np.searchsorted(self.thresholds, numbers[order], side="left")
+        codes, thresholds = np.empty(len(numbers), np.int32), self.thresholds
+        if isinstance(thresholds, ThresholdsOnDemand):
+            codes[order] = thresholds.count_below(numbers[order])
+        else:
+            codes[order] = np.searchsorted(thresholds, numbers[order], side="left")
         codes[np.isnan(numbers)] = 0
         return codes
 

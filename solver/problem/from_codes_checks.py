@@ -15,7 +15,7 @@ from solver.features.columns import KINDS, ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest, parse_test
 from solver.features.number_format import count
 from solver.features.oblique_tests import SurfaceTest
-from solver.features.ranks_and_cuts import Scale
+from solver.features.ranks_and_cuts import Scale, ThresholdsOnDemand
 from solver.problem.target import check_classes, read_target_array
 from solver.trees.tree import TaskType
 
@@ -75,6 +75,8 @@ def _read_test(test: Any) -> NodeTest | Scale:
             if isinstance(test, ThresholdTest) and float(test.threshold) != test.threshold:
                 raise ValueError(f"{test.threshold!r} is no float")
             return read
+        if isinstance(test.thresholds, ThresholdsOnDemand):
+            return test  # each is between two numbers of the column
         if not np.all(np.isfinite(test.thresholds)) or np.any(np.diff(test.thresholds) <= 0):
             raise ValueError(f"the thresholds of {test.column!r} do not ascend")
     except (TypeError, ValueError, OverflowError) as error:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from solver.encodings import Encoder, fit_encoder
+from solver.encodings import Encoder, fit_transform
 from solver.encodings.auto_encoding import AUTO, choose_encoding
 from solver.errors import InputError, columns_like
 from solver.features.column_inference import Override
@@ -190,7 +190,8 @@ class Problem:
         if len(table) == 0:
             raise InputError("the table has no rows")
         rows = _row_weights(weights, len(table))
-        table, rows = table[rows.whole > 0], rows.positive
+        if not np.all(rows.whole > 0):
+            table, rows = table[rows.whole > 0], rows.positive
         labels: tuple[Any, ...] = ()
         if task == "regression":
             known: NDArray[Any] = read_targets(table[list(targets)])
@@ -204,7 +205,7 @@ class Problem:
                 cuts = task == "regression"
                 encoding, chosen = choose_encoding(features, columns, cuts_numbers=cuts)
                 options = {**chosen, **options}
-            encoder = fit_encoder(
+            encoder, encoded = fit_transform(
                 encoding,
                 features,
                 codes,
@@ -217,8 +218,9 @@ class Problem:
             raise InputError(f"encoder = {encoder!r} is none; give one of fit_encoder")
         else:
             encoder = encoder.without_numbers_unknown(features)
+            encoded = encoder.transform(features)
         problem = cls.from_codes(
-            encoder.transform(features),
+            encoded,
             known,
             weights=rows,
             tests=encoder.tests,

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.encodings import ENCODINGS, Encoder, fit_columns, fit_encoder, get_encoding
+from solver.encodings import (
+    ENCODINGS,
+    Encoder,
+    fit_columns,
+    fit_encoder,
+    fit_transform,
+    get_encoding,
+)
 from solver.encodings import encoder as encodings_base
 from solver.errors import InputError, UnsupportedError
 from solver.features.columns import ColumnSpec
@@ -268,3 +275,16 @@ def test_codes_are_what_each_test_says_of_each_row(data, encoding):
             values = spec.read(frame[test.column].iloc[[i]])
             assert stored.branches(values).tolist() == [matrix[i, j]]
             assert 0 <= matrix[i, j] < test.arity
+
+
+@given(st.lists(columns, min_size=1, max_size=3), st.sampled_from(list(ENCODINGS)))
+def test_fit_and_transform_at_once_give_the_same(data, encoding):
+    frame = pd.DataFrame({f"c{j}": pd.Series(values) for j, values in enumerate(data)})
+    takes_numbers = ENCODINGS[encoding].takes_numbers
+    wishes = {} if takes_numbers else dict.fromkeys(frame.columns, "category")
+    target = [0, 0, 0, 1, 1, 1]
+    encoder = fit(encoding, frame, target=target, columns=wishes)
+    at_once, matrix = fit_transform(encoding, frame, target, n_classes=2, columns=wishes)
+    assert repr(at_once) == repr(encoder)
+    assert matrix.dtype == np.int32
+    assert matrix.tolist() == codes(encoder, frame)

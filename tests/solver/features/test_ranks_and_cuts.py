@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver import Problem
-from solver.features.ranks_and_cuts import CutTests, Scale
+from solver.encodings.round_thresholds import roundest_moments, roundest_numbers
+from solver.features.ranks_and_cuts import CutTests, Scale, ThresholdsOnDemand
 from solver.trees.tree import Shape
 from solver.verify.scorer import score
 from tests.helpers.row_scores import score_rows
@@ -61,6 +62,27 @@ def test_the_codes_of_a_scale_are_those_of_its_cuts() -> None:
     for code in range(scale.arity - 1):
         assert scale.cut(code).branches(values).tolist() == (codes > code).tolist()
     assert scale.branches(np.array([np.nan])).tolist() == [0]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.floats(-1e300, 1e300), unique=True, max_size=12),
+    st.lists(st.floats(allow_infinity=True), max_size=12),
+    st.sampled_from([roundest_numbers, roundest_moments]),
+)
+def test_thresholds_on_demand_are_those_of_all_gaps(values, others, choose) -> None:
+    known = np.unique(np.array(values, np.float64))
+    asked = ThresholdsOnDemand(known, choose)
+    whole = choose(known[:-1], known[1:])
+    assert [asked[gap] for gap in range(len(asked))] == whole.tolist()
+    assert np.asarray(asked).tolist() == whole.tolist()
+    numbers = np.array([*values, *others, *whole.tolist()], np.float64)
+    missing = np.zeros(len(whole), np.int8)
+    codes = Scale("x", asked, missing).branches(numbers)
+    assert codes.tolist() == Scale("x", whole, missing).branches(numbers).tolist()
+    assert repr(Scale("x", asked, missing)) == repr(Scale("x", whole, missing))
+    with pytest.raises(IndexError):
+        asked[len(asked)]
 
 
 def test_a_missing_number_is_below_every_cut_and_has_a_feature_of_its_own() -> None:
