@@ -117,6 +117,7 @@ class Ours(Adapter):
 
     def load(self) -> None:
         self.solver = import_module("solver")
+        self.solve = self.solver.solve  # its module is imported when the name is first used
 
     def warm_up(self) -> None:
         self.solver.get_solver("branches").warm_up()
@@ -126,7 +127,7 @@ class Ours(Adapter):
         # The cap is on the process, the solver's limit on its arrays.
         free = max(ask.memory - psutil.Process().memory_info().rss - 2**26, 2**24)
         limits = self.solver.Limits(seconds=ask.seconds, bytes=free, depth=ask.depth)
-        found = self.solver.solve(problem, ask.lam, limits=limits, mode=self.mode)
+        found = self.solve(problem, ask.lam, limits=limits, mode=self.mode)
         return Answer(
             status=found.status.value,
             nodes=read_ours(found.tree),
