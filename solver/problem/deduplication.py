@@ -139,15 +139,28 @@ def _partitions(codes: NDArray[np.int32], ordered: Sequence[bool]) -> Iterator[b
             if binary[j] or not varied[j]:
                 yield second[j].tobytes() if varied[j] else None
                 continue
-            ranks, values = pd.factorize(column)
-            if len(values) == 2:
+            ranks, size = _places(column) if ordered[begin + j] else _parts(column)
+            if size == 2:
                 yield second[j].tobytes()
             elif ordered[begin + j]:
                 # The order counts too, but not which end is up.
-                place = np.unique(column, return_inverse=True)[1].astype(np.int32)
-                yield b"ordered" + min(place.tobytes(), (len(values) - 1 - place).tobytes())
+                yield b"ordered" + min(ranks.tobytes(), (size - 1 - ranks).tobytes())
             else:
-                yield b"parts" + ranks.astype(np.int32).tobytes()
+                yield b"parts" + ranks.tobytes()
+
+
+def _parts(column: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+    """The codes of a feature, numbered by first appearance, and how many there are."""
+    ranks, values = pd.factorize(column)
+    return ranks.astype(np.int32), len(values)
+
+
+def _places(column: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+    """The codes of a feature, numbered in their order, and how many there are."""
+    places = np.zeros(int(column.max()) + 1, np.int32)
+    places[column] = 1
+    np.cumsum(places, out=places)
+    return places[column] - np.int32(1), int(places[-1])
 
 
 def copies_of(
