@@ -33,7 +33,7 @@ SPEC = """
 name: chaos
 datasets: [monks-1, monks-2, balance-scale, tic-tac-toe]
 encodings: [onehot]
-lambdas: [0.05, 0.03, 0.02, 0.015, 0.01]
+lambdas: [0.05, 0.03, 0.025, 0.02, 0.015]
 solvers:
   - branches
   - cart

@@ -41,7 +41,7 @@ class Processes:
         # Processes that are killed leave semaphores behind; those that clean up after them say so.
         os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
         multiprocessing.get_context("forkserver").set_forkserver_preload(
-            ["tests.faults.chaos.process_roles"]
+            ["tests.faults.chaos.preload"]
         )
         self._everyone: list[psutil.Process] = []
         self.driver: BaseProcess | None = None
@@ -97,8 +97,9 @@ class Processes:
         self.journal = self.folder / f"journal-{self._n_drivers}"
         self.journal.touch()
         # A driver that was forked would fork its workers from the server that it came from itself.
+        method = "spawn" if is_local else "forkserver"
         self.driver = self.start(
-            process_roles.drive, self.spec, self.out, where, elsewhere, self.journal, method="spawn"
+            process_roles.drive, self.spec, self.out, where, elsewhere, self.journal, method=method
         )
         return self.driver
 
