@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -62,15 +63,19 @@ MAY_START = {
 """Modules that start processes of this machine."""
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
+@cache
+def sources() -> list[tuple[str, list[ast.AST]]]:
+    """All modules, and the nodes of their syntax trees."""
+    found = []
     for package in ("solver", "sweep", "pipelines"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            name = path.relative_to(ROOT).as_posix()
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            found.append((path.relative_to(ROOT).as_posix(), [*ast.walk(tree)]))
+    return found
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def imported(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -80,9 +85,9 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 def test_no_source_imports_what_runs_data() -> None:
     seen = 0
-    for name, tree in sources():
+    for name, nodes in sources():
         seen += 1
-        for module in imported(tree):
+        for module in imported(nodes):
             assert module.split(".")[0] not in NO_IMPORTS, f"{name} imports {module}"
             if name in MAY_IMPORT:
                 continue
@@ -92,8 +97,8 @@ def test_no_source_imports_what_runs_data() -> None:
 
 
 def test_no_source_calls_what_runs_text() -> None:
-    for name, tree in sources():
-        for node in ast.walk(tree):
+    for name, nodes in sources():
+        for node in nodes:
             if isinstance(node, ast.Call):
                 called = node.func
                 word = getattr(called, "id", None) or getattr(called, "attr", None)
@@ -110,9 +115,9 @@ def test_no_source_calls_what_runs_text() -> None:
 
 
 def test_few_sources_start_processes() -> None:
-    for name, tree in sources():
+    for name, nodes in sources():
         if name not in MAY_START:
-            starts = [m for m in imported(tree) if m.split(".")[0] == "subprocess"]
+            starts = [m for m in imported(nodes) if m.split(".")[0] == "subprocess"]
             assert not starts, f"{name} may start processes; say why in MAY_START"
 
 
