@@ -25,7 +25,12 @@ from solver.branches.kernels.linear_program.master import (
     shrink_pool,
     solve_pool,
 )
-from solver.branches.kernels.linear_program.pricing import beam_search, begin_search, search_sets
+from solver.branches.kernels.linear_program.pricing import (
+    beam_search,
+    begin_search,
+    search_sets,
+    work_expected,
+)
 from solver.branches.kernels.state import (
     DUE,
     FRAMES,
@@ -52,6 +57,7 @@ _PRECISION = 1024  # a share of a split's cost by which a conjunction may gain t
 _CLOSE = 32  # the same, where a search through all conjunctions begins
 _NEAR = 0.998  # share of the pool's optimum that is enough
 _WHILE = 2**24  # work at a time
+_LONG = 4.0  # share of the search's work that is too much for one search through all conjunctions
 
 
 @helper
@@ -241,10 +247,12 @@ def are_enough(s: Space, least: float, lower: float) -> bool:
     """Whether the root's duals, which sum to ``least``, are near the best ones, or the search has
     left the program behind.
 
-    ``lower`` is the root's bound. The best duals may be far from the pool's optimum. So after a
-    first turn, the optimum must be above this bound by half as much as the duals are below it.
+    ``lower`` is the root's bound. The best duals may be far from the pool's optimum, and no duals
+    have more than the leaves of a tree cost. So after a first turn, this optimum must be above the
+    root's bound by half as much as the duals are below it.
     """
-    most, split = float(s.program.status[OPTIMUM]), float(s.params.split)
+    split = float(s.params.split)
+    most = min(float(s.program.status[OPTIMUM]), cost_of_tree(s) * split)
     rounded = 4.0 * float(s.stack.head[0, stack_frame.N_ROWS])  # about what whole numbers lose
     if least + rounded > _NEAR * most or most - split < lower:
         return True
@@ -335,20 +343,28 @@ def note_work(s: Space, d: int) -> None:
     s.program.status[SEARCH] += n * (n + 64) * (n_words + 2) // 8 + 2048
 
 
+@helper
+def is_long(s: Space) -> bool:
+    """Whether a search through all conjunctions takes far more work than the search of trees."""
+    return bool(s.program.status[PART] > 0) and work_expected(s) > _LONG * float(
+        s.program.status[SEARCH]
+    )
+
+
 @kernel
 def raise_duals(s: Space) -> None:
     """Improve the root's duals for a while, and with them all bounds of the frames.
 
-    It is done again after the next iteration, until it has taken half of all work, whatever comes
-    of it; and then whenever the iterations have doubled. It is a kernel of its own, which most
-    searches need not compile.
+    It is done again after the next iteration, until it has taken half of all work, or a search
+    through all conjunctions turns out to be long; and then whenever the iterations have doubled. It
+    is a kernel of its own, which most searches need not compile.
     """
     p, before = s.program, sum_root(s)
     limit = min(p.status[SEARCH], p.status[WORK] + _WHILE)
     good = improve_duals(s, limit)
     if good:
         p.status[DUE] = INFINITE
-    elif p.status[WORK] > p.status[SEARCH]:
+    elif p.status[WORK] > p.status[SEARCH] or is_long(s):
         p.status[DUE] = 2 * s.memo.used[ITERATIONS]
         p.status[TURNS] += 1
     else:

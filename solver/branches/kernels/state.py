@@ -201,12 +201,28 @@ class Program(NamedTuple):
     status: Ints  # see below
 
 
-WORK, SIZE, DUE, SEARCH, PART, DEPTH, NUMBER, WORST, LARGEST, OPTIMUM, TURNS, TAKEN = range(12)
+(
+    WORK,
+    SIZE,
+    DUE,
+    SEARCH,
+    PART,
+    DEPTH,
+    NUMBER,
+    WORST,
+    LARGEST,
+    OPTIMUM,
+    TURNS,
+    TAKEN,
+    BEGUN,
+    STATUS,
+) = range(14)
 """Operations on words; size of the pool; iteration of the next improvement; operations of the
 search of trees. Of the search through all conjunctions: the class of their leaf and 1, 0 between
 two searches; literals on the way; sets found, and the least gain for the next; the most that one
 gains. The most that the pool's duals can sum to; turns that are over; whether the duals are those
-of another shard."""
+of another shard; the work at which the search through all conjunctions began. ``STATUS`` is how
+many these are."""
 
 
 @by_reference
@@ -255,7 +271,7 @@ def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, 
         counts=np.zeros((3, DEEPEST), ints),
         found=np.zeros((FOUND, words), np.uint64),
         found_value=np.zeros(FOUND, ints),
-        status=np.zeros(12, ints),
+        status=np.zeros(STATUS, ints),
     )
     return program, Duals(
         literal=np.zeros((literals, words), np.uint64),

@@ -4,6 +4,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,17 @@ from solver.branches.kernels.lp_dual_bounds import (
     spread_duals,
     start_program,
 )
-from solver.branches.kernels.state import DUE, LARGEST, OPTIMUM, PART, SIZE, TURNS, WORK, Space
+from solver.branches.kernels.state import (
+    DUE,
+    LARGEST,
+    OPTIMUM,
+    PART,
+    SEARCH,
+    SIZE,
+    TURNS,
+    WORK,
+    Space,
+)
 from solver.branches.params import OPTIONS
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN
@@ -196,6 +207,22 @@ def test_a_program_that_the_search_has_left_behind_ends(parity, improved):
     improve(engine.space, 10**10)
     assert status[WORK] == before
     assert np.array_equal(engine.stack.duals, duals)
+
+
+def test_a_search_through_all_conjunctions_that_would_be_long_ends_the_turn(shared_data):
+    """Of the first of 33 literals it had not come to the end when half of all work was spent."""
+    table = pd.read_parquet(shared_data / "encoded" / "lymphography-f.parquet")
+    problem = Problem.from_codes(table.drop(columns="target"), table["target"])
+    engine = opened(problem, Fraction(1, 100))
+    status, counts = engine.program.status, engine.program.counts
+    status[DUE] = first = 16384
+    while status[TURNS] == 0:
+        assert engine.step(10**6, -1) != FULL or engine.grow(None)
+    assert first <= engine.iterations <= first + 1  # the second time it has seen enough
+    assert status[DUE] == 2 * engine.iterations
+    assert status[PART] > 0
+    assert counts[1, 0] <= counts[0, 0] // 16
+    assert status[WORK] < 0.6 * status[SEARCH]
 
 
 def state_after(problem: Problem, limits: list[int]) -> dict[str, np.ndarray]:

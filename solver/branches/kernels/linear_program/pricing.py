@@ -12,6 +12,7 @@ import numpy as np
 
 from solver.branches.kernels.state import (
     BEAM,
+    BEGUN,
     DEEPEST,
     DEPTH,
     FOUND,
@@ -219,7 +220,16 @@ def begin_search(s: Space, n_literals: int, n_words: int) -> None:
     for i in range(n_literals):
         p.following[0, i] = i
     p.counts[0, 0], p.counts[1, 0], p.counts[2, 0] = n_literals, -1, 0
-    p.status[DEPTH] = 0
+    p.status[DEPTH], p.status[BEGUN] = 0, p.status[WORK]
+
+
+@helper
+def work_expected(s: Space) -> float:
+    """About how much work :func:`search_sets` takes in all, if each literal that is added first
+    takes as much as those that are done."""
+    p = s.program
+    done = max(p.counts[1, 0] - 1, 1)
+    return float(p.status[WORK] - p.status[BEGUN]) * float(p.counts[0, 0]) / float(done)
 
 
 @helper
