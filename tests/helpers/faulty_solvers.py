@@ -557,6 +557,8 @@ def _be_heard() -> None:
     key = thread_state.key
     heard = Path(os.environ[SCRATCH], HEARD.format(worker.address.rpartition(":")[2]))
     wait_until(lambda: heard.exists() and heard.read_text() == str(key))
+    # The driver fetches results by itself, and the scheduler lets the worker forget them then.
+    wait_until(lambda: not any(str(done).startswith("solve-") for done in list(worker.data)))
 
 
 def _mark(name: str) -> None:
