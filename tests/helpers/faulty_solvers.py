@@ -471,6 +471,8 @@ class Divider(_Leaf):
                         wait_until(lambda: len(_begun(folder, shard.number)) == shard.number)
                         raise ValueError("wrong on purpose")
                     _be_heard()
+                    if not self.settings["again"]:
+                        _be_fetched()
                     os.kill(os.getpid(), signal.SIGKILL)
 
     def _found(
@@ -549,16 +551,20 @@ class _Gate:
 
 
 def _be_heard() -> None:
-    """Wait until the driver has heard what this worker is at, and has taken what it did before.
-
-    Else others may be blamed, or done again.
-    """
+    """Wait until the driver has heard what this worker is at: else others may be blamed."""
     worker = get_worker()
     key = thread_state.key
     heard = Path(os.environ[SCRATCH], HEARD.format(worker.address.rpartition(":")[2]))
     wait_until(lambda: heard.exists() and heard.read_text() == str(key))
-    # The driver fetches results by itself, and the scheduler lets the worker forget them then.
-    wait_until(lambda: not any(str(done).startswith("solve-") for done in list(worker.data)))
+
+
+def _be_fetched() -> None:
+    """Wait until the driver has taken the results of earlier shards from this worker.
+
+    It keeps the last result of all until the next one ends, so other workers must end some.
+    """
+    data = get_worker().data
+    wait_until(lambda: not any(str(done).startswith("solve-") for done in list(data)))
 
 
 def _mark(name: str) -> None:
