@@ -205,14 +205,9 @@ class Problem:
                 cuts = task == "regression"
                 encoding, chosen = choose_encoding(features, columns, cuts_numbers=cuts)
                 options = {**chosen, **options}
+            training = encoding, features, codes
             encoder, encoded = fit_transform(
-                encoding,
-                features,
-                codes,
-                n_classes=len(labels),
-                columns=columns,
-                weights=rows,
-                **options,
+                *training, n_classes=len(labels), columns=columns, weights=rows, **options
             )
         elif not isinstance(encoder, Encoder):
             raise InputError(f"encoder = {encoder!r} is none; give one of fit_encoder")
