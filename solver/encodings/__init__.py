@@ -218,7 +218,8 @@ def fit_transform(
 ) -> tuple[Encoder, NDArray[np.int32]]:
     """As :func:`fit_encoder`, and the codes of the training rows.
 
-    The codes are those of :meth:`Encoder.transform`. Each column is read once.
+    The codes are those of :meth:`Encoder.transform`. Once it is known how to read a column, it is
+    read once.
     """
     frame = text_names(features)
     encoder, read = _fit(encoding, frame, target, n_classes, columns, weights, options)
