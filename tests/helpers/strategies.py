@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,20 +46,21 @@ class Table:
     def optimum(self, lam: Fraction, limits: Limits | None = None) -> naive.Optimum:
         """The oracle's answer on the table as it stands, before any preparation."""
         limits = limits or Limits()
-        codes, arities = self.codes, self.arities
-        if self.ordered:  # every cut is a feature of two codes
-            cuts = [(f, c) for f, arity in enumerate(arities) for c in range(arity - 1)]
-            codes = tuple(tuple(int(row[f] > c) for f, c in cuts) for row in codes)
-            arities = (2,) * len(cuts)
-        return naive.optimum(
-            codes,
-            self.counts,
-            arities,
-            lam,
-            depth=limits.depth,
-            splits=limits.splits,
-            min_leaf_size=limits.min_leaf_size,
-        )
+        return _optimum(self, lam, limits.depth, limits.splits, limits.min_leaf_size)
+
+
+@lru_cache(maxsize=256)
+def _optimum(table: Table, lam: Fraction, *limits: Any) -> naive.Optimum:
+    """One for all variants of a solver that are held against it."""
+    codes, arities = table.codes, table.arities
+    if table.ordered:  # every cut is a feature of two codes
+        cuts = [(f, c) for f, arity in enumerate(arities) for c in range(arity - 1)]
+        codes = tuple(tuple(int(row[f] > c) for f, c in cuts) for row in codes)
+        arities = (2,) * len(cuts)
+    depth, splits, min_leaf_size = limits
+    return naive.optimum(
+        codes, table.counts, arities, lam, depth=depth, splits=splits, min_leaf_size=min_leaf_size
+    )
 
 
 @st.composite

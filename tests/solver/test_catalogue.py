@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from importlib import metadata
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import solver
@@ -50,6 +51,8 @@ LARGE = 10**9
 ANY_SIZE = 16
 """Of a tree: what small tables never reach, for solvers that need a limit."""
 
+Variants = list[dict[str, Any]]
+
 quick = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
@@ -60,20 +63,35 @@ thorough = settings(
 )
 
 
-def _variants() -> list[Any]:
+def _options_of_kinds() -> dict[type[Solver], Variants]:
     """Every solver, and a user's, as it is and with each other value that an option lists."""
-    variants, seen = [], set[int]()
+    variants: dict[type[Solver], Variants] = {}
+    seen = set[int]()
     for kind in (*OUR_KINDS, Exhaustive):
-        variants.append(pytest.param(kind, {}, id=kind.name))
+        variants[kind] = [{}]
         for name, option in kind.options.items():
             if not option.in_contract or id(option) in seen:
                 continue  # the option of another solver is handed to that one
             seen.add(id(option))
-            for value in option.allowed or ():
-                if value != option.default:
-                    label = f"{kind.name}-{name}-{value}"
-                    variants.append(pytest.param(kind, {name: value}, id=label))
+            values = [value for value in option.allowed or () if value != option.default]
+            variants[kind] += [{name: value} for value in values]
     return variants
+
+
+def _variants() -> list[Any]:
+    """Every solver with one of its options as a case of its own."""
+    return [
+        pytest.param(kind, options, id="-".join(map(str, [kind.name, *sum(options.items(), ())])))
+        for kind, variants in _options_of_kinds().items()
+        for options in variants
+    ]
+
+
+def _each(variants: Variants) -> Iterator[dict[str, Any]]:
+    """The variants one by one; hypothesis says which of them fails."""
+    for options in variants:
+        note(f"options: {options}")
+        yield options
 
 
 def _table_for(kind: type[Solver], data: st.DataObject) -> Table:
@@ -102,53 +120,60 @@ def compiled(kind: type[Solver]) -> None:
     kind.warm_up()
 
 
-@pytest.mark.parametrize("kind, options", _variants())
-class TestContract:
-    """One class for all solvers."""
+@pytest.mark.parametrize(
+    "kind, variants",
+    [pytest.param(kind, variants, id=kind.name) for kind, variants in _options_of_kinds().items()],
+)
+class TestContractOnDrawnTables:
+    """One class for all solvers; all variants of one are tried on the tables drawn for it."""
 
     @quick
     @given(data=st.data())
     def test_agrees_with_the_oracle(
-        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+        self, kind: type[Solver], variants: Variants, data: st.DataObject
     ) -> None:
         table = _table_for(kind, data)
         lam = data.draw(cost_scale(sum(table.weights)))
-        check_against_oracle(kind, options, table, lam, free(kind))
+        for options in _each(variants):
+            check_against_oracle(kind, options, table, lam, free(kind))
 
     @quick
     @given(data=st.data())
     def test_agrees_with_the_oracle_within_limits(
-        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+        self, kind: type[Solver], variants: Variants, data: st.DataObject
     ) -> None:
         table = _table_for(kind, data)
         lam = data.draw(cost_scale(sum(table.weights)))
-        check_against_oracle(kind, options, table, lam, _limits_for(kind, data))
+        limits = _limits_for(kind, data)
+        for options in _each(variants):
+            check_against_oracle(kind, options, table, lam, limits)
 
     @quick
     @given(data=st.data())
     def test_anytime_within_a_node_limit(
-        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+        self, kind: type[Solver], variants: Variants, data: st.DataObject
     ) -> None:
         table = _table_for(kind, data)
         lam = data.draw(cost_scale(sum(table.weights)))
         structure = _limits_for(kind, data) if data.draw(st.booleans()) else free(kind)
         nodes = data.draw(st.sampled_from([0, 1, 2, 5, 11, 40]))
         limits = Limits(**structure.to_dict(), nodes=nodes)
-        problem = table.problem()
-        solution = kind(**options).solve(problem, lam, limits)
-        check_solution(problem, solution, lam, limits)
         best = table.optimum(lam, limits)
-        assert best.objective <= solution.objective
-        if solution.lower_bound is not None:
-            assert solution.lower_bound <= best.objective
-            assert solution.status in (Status.OPTIMAL, Status.NODE_LIMIT)
-        again = kind(**options).solve(table.problem(), lam, limits)
-        assert _timeless(again) == _timeless(solution)
+        for options in _each(variants):
+            problem = table.problem()
+            solution = kind(**options).solve(problem, lam, limits)
+            check_solution(problem, solution, lam, limits)
+            assert best.objective <= solution.objective
+            if solution.lower_bound is not None:
+                assert solution.lower_bound <= best.objective
+                assert solution.status in (Status.OPTIMAL, Status.NODE_LIMIT)
+            again = kind(**options).solve(table.problem(), lam, limits)
+            assert _timeless(again) == _timeless(solution)
 
     @quick
     @given(data=st.data())
     def test_row_order_and_repetition_change_nothing(
-        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+        self, kind: type[Solver], variants: Variants, data: st.DataObject
     ) -> None:
         table = _table_for(kind, data)
         lam = data.draw(cost_scale(sum(table.weights)))
@@ -163,25 +188,54 @@ class TestContract:
         )
         problem = table.problem()
         assert repeated.digest == problem.digest
-        one, other = (kind(**options).solve(p, lam, free(kind)) for p in (problem, repeated))
-        assert one.tree == other.tree
+        for options in _each(variants):
+            one, other = (kind(**options).solve(p, lam, free(kind)) for p in (problem, repeated))
+            assert one.tree == other.tree
 
     @quick
     @given(seed=st.integers(0, 2**32 - 1))
     def test_a_factor_of_all_weights_changes_nothing(
-        self, kind: type[Solver], options: dict[str, Any], seed: int
+        self, kind: type[Solver], variants: Variants, seed: int
     ) -> None:
         table = random_table(seed, max_rows=14, max_features=4, max_arity=2, max_classes=3)
         lam = Fraction(1 + seed % 50, 1000)
         large = Problem.from_codes(
             table.codes, table.target, weights=[w * LARGE for w in table.weights]
         )
-        small, scaled = (
-            kind(**options).solve(p, lam, free(kind)) for p in (table.problem(), large)
-        )
-        check_solution(large, scaled, lam, Limits())
-        assert scaled.errors == LARGE * small.errors
-        assert (scaled.objective, scaled.splits) == (small.objective, small.splits)
+        problem = table.problem()
+        for options in _each(variants):
+            small, scaled = (kind(**options).solve(p, lam, free(kind)) for p in (problem, large))
+            check_solution(large, scaled, lam, Limits())
+            assert scaled.errors == LARGE * small.errors
+            assert (scaled.objective, scaled.splits) == (small.objective, small.splits)
+
+    @quick
+    @given(data=st.data())
+    def test_starts_from_an_incumbent(
+        self, kind: type[Solver], variants: Variants, data: st.DataObject
+    ) -> None:
+        """Whatever it starts from, the answer is as good, and never worse than the start."""
+        table = _table_for(kind, data)
+        lam = data.draw(cost_scale(sum(table.weights)))
+        problem = table.problem()
+        other = data.draw(cost_scale(problem.total_weight))
+        for options in _each(variants):
+            first = kind(**options).solve(problem, other, free(kind)).tree
+            solution = kind(**options).solve(problem, lam, free(kind), initial_tree=first)
+            check_solution(problem, solution, lam, Limits())
+            if kind.capabilities.proves:
+                best = table.optimum(lam)
+                assert solution.objective == best.objective
+                assert lam == 0 or solution.splits == best.splits
+                stopped = kind(**options).solve(
+                    problem, lam, free(kind, nodes=0), initial_tree=first
+                )
+                assert stopped.objective <= score(problem, first, lam).objective
+
+
+@pytest.mark.parametrize("kind, options", _variants())
+class TestContract:
+    """One class for all solvers."""
 
     def test_a_slow_machine_finds_the_same_tree(
         self, kind: type[Solver], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -355,26 +409,6 @@ class TestContract:
             tree = solution.tree
             seen.clear()
         assert found == sorted(found, reverse=True)
-
-    @quick
-    @given(data=st.data())
-    def test_starts_from_an_incumbent(
-        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
-    ) -> None:
-        """Whatever it starts from, the answer is as good, and never worse than the start."""
-        table = _table_for(kind, data)
-        lam = data.draw(cost_scale(sum(table.weights)))
-        problem = table.problem()
-        other = data.draw(cost_scale(problem.total_weight))
-        first = kind(**options).solve(problem, other, free(kind)).tree
-        solution = kind(**options).solve(problem, lam, free(kind), initial_tree=first)
-        check_solution(problem, solution, lam, Limits())
-        if kind.capabilities.proves:
-            best = table.optimum(lam)
-            assert solution.objective == best.objective
-            assert lam == 0 or solution.splits == best.splits
-            stopped = kind(**options).solve(problem, lam, free(kind, nodes=0), initial_tree=first)
-            assert stopped.objective <= score(problem, first, lam).objective
 
     def test_refuses_what_it_cannot_do(self, kind: type[Solver], options: dict[str, Any]) -> None:
         multiway = Problem.from_codes([[0], [1], [2]], [0, 1, 1])
