@@ -81,12 +81,13 @@ def largest_excess(engine: ThresholdEngine) -> int:
     positions = range(64 * int(stack.head[0, stack_frame.N_WORDS]))
     duals = {int(stack.rows[i]): int(stack.duals[i]) for i in positions if stack.rows[i] >= 0}
     live = stack.live[0, : stack.head[0, stack_frame.N_LIVE]]
+    codes_of = {row: engine.problem.codes[table.sources[row], live].tolist() for row in duals}
     excess = -int(params.split)
     for tests in itertools.product((0, 1, None), repeat=len(live)):
         rows, counts = 0, np.zeros(engine.n_classes, np.int64)
         for row, dual in duals.items():
-            codes = engine.problem.codes[table.sources[row], live]
-            if all(test in (None, code) for test, code in zip(tests, codes, strict=True)):
+            pairs = zip(tests, codes_of[row], strict=True)
+            if all(test in (None, code) for test, code in pairs):
                 rows += dual
                 counts[table.labels[row]] += table.weights[row]
         errors = int(counts.sum() - counts.max())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -73,20 +72,27 @@ def test_a_tree_is_found_exactly_if_it_is_monotone(seed: int, encoding: str) -> 
         assert not any(checked.falls(tree, *one) for one in both.items())
 
 
-def predictions(shape: naive.Shape, table: Any, rows: pd.DataFrame) -> list[int]:
+Row = tuple[int, ...]
+
+
+def predictions(shape: naive.Shape, table: Any, rows: list[Row]) -> dict[Row, int]:
     """What a tree of the enumeration predicts, by the rows that reach the leaf, or its parent."""
     codes, target, weights, _, n_classes = table
+    found: dict[Row, int] = {}
 
-    def walk(shape: naive.Shape, reached: list[int], row: tuple[int, ...], above: int) -> int:
+    def walk(shape: naive.Shape, reached: list[int], asked: list[Row], above: int) -> None:
         counts = [sum(weights[i] for i in reached if target[i] == k) for k in range(n_classes)]
         majority = counts.index(max(counts)) if reached else above
         if isinstance(shape, int):
-            return majority
-        below = [i for i in reached if codes[i][shape[0]] == row[shape[0]]]
-        return walk(shape[1][row[shape[0]]], below, row, majority)
+            found.update(dict.fromkeys(asked, majority))
+            return
+        feature, children = shape
+        for code, child in enumerate(children):
+            below = [i for i in reached if codes[i][feature] == code]
+            walk(child, below, [row for row in asked if row[feature] == code], majority)
 
-    everyone = [*range(len(codes))]
-    return [walk(shape, everyone, row, 0) for row in rows.itertuples(index=False)]
+    walk(shape, [*range(len(codes))], rows, 0)
+    return found
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -99,22 +105,23 @@ def test_numbers_are_those_of_the_enumeration(seed: int) -> None:
     found = rashomon_set(problem, "0.03", chance.choice(("0.3", "1")), limits=limits)
     names = [f"x{i}" for i in range(len(arities))]
     seen = [sorted({row[i] for row in codes}) for i in range(len(arities))]
-    rows = pd.DataFrame(product(*seen), columns=names)
-    trees = good_trees(table, found.lam, found.most, limits)
+    rows = [*product(*seen)]
+    trees = [
+        (tree, predictions(tree.shape, table, rows))
+        for tree in good_trees(table, found.lam, found.most, limits)
+    ]
     for place, name in enumerate(names):
         if len(seen[place]) < 2:
             continue
         label = chance.randrange(n_classes)
         expected = []
-        for tree in trees:
-            same = [k == label for k in predictions(tree.shape, table, rows)]
-            of = dict(zip(rows.itertuples(index=False, name=None), same, strict=True))
+        for tree, of in trees:
             falling = any(
-                of[row] and not of[(*row[:place], value, *row[place + 1 :])]
+                of[row] == label and of[(*row[:place], value, *row[place + 1 :])] != label
                 for row in of for value in seen[place] if value > row[place]
             )  # fmt: skip
             if not falling:
-                expected.append(Fraction(tree.errors) + 1000 * tree.splits)
+                expected.append(tree.errors + 1000 * tree.splits)
         got = [tree.errors + 1000 * tree.splits for tree in found.trees(monotone={name: label})]
         assert Counter(got) == Counter(expected)
 
