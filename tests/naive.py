@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from math import lcm
 from typing import NamedTuple
 
 Shape = int | tuple[int, tuple["Shape", ...]]
@@ -369,15 +370,18 @@ def least_squares_cost(
     splits : int
         The fewest splits of a tree of that cost.
     """
-    numbers = [[Fraction(value) for value in row] for row in y]
+    # In a common unit all targets are whole: sums of fractions take many times as long.
+    unit = lcm(*(Fraction(value).denominator for row in y for value in row))
+    numbers = [[int(Fraction(value) * unit) for value in row] for row in y]
 
+    @cache
     def leaf(rows: Rows) -> Fraction:
-        weight, total = sum(weights[row] for row in rows), Fraction(0)
+        weight, total = sum(weights[row] for row in rows), 0
         for output in range(len(numbers[0])):
-            first = sum((weights[row] * numbers[row][output] for row in rows), Fraction(0))
-            second = sum((weights[row] * numbers[row][output] ** 2 for row in rows), Fraction(0))
-            total += second - first * first / weight
-        return total
+            first = sum(weights[row] * numbers[row][output] for row in rows)
+            second = sum(weights[row] * numbers[row][output] ** 2 for row in rows)
+            total += second * weight - first * first
+        return Fraction(total, weight * unit**2)
 
     @cache
     def least(rows: Rows, depth: int) -> tuple[Fraction, int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement
-from math import prod
+from math import gcd, lcm, prod
 from typing import NamedTuple
 
 Number = int | Fraction
@@ -59,6 +59,9 @@ def best_cost(
     """
     ways = dichotomies(coordinates, family, degree)
     everything = (1 << len(coordinates)) - 1
+    # In a common unit all targets are whole.
+    fine = lcm(*(Fraction(value).denominator for value in values or ()))
+    whole = [int(Fraction(value) * fine) for value in values or ()]
 
     @cache
     def weight(rows: int) -> int:
@@ -67,16 +70,21 @@ def best_cost(
     @cache
     def errors(rows: int) -> Number:
         if values is not None:
-            mean = Fraction(sum(counts[row][0] * values[row] for row in _bits(rows)), weight(rows))
-            return sum(counts[row][0] * (values[row] - mean) ** 2 for row in _bits(rows))
+            first = sum(counts[row][0] * whole[row] for row in _bits(rows))
+            second = sum(counts[row][0] * whole[row] ** 2 for row in _bits(rows))
+            return Fraction(second * weight(rows) - first**2, weight(rows) * fine**2)
         classes = [
             sum(column) for column in zip(*(counts[row] for row in _bits(rows)), strict=True)
         ]
         return sum(classes) - max(classes)
 
+    # In a common unit of a split and an error costs of classes are whole.
+    unit = Fraction(price).denominator
+    split = int(Fraction(price) * unit)
+
     @cache
-    def best(rows: int, most: int, levels: int) -> Best:
-        found = Best(errors(rows), 0, errors(rows))
+    def best(rows: int, most: int, levels: int) -> tuple[Number, int, Number]:
+        found = (errors(rows) * unit, 0, errors(rows))
         if most == 0 or levels == 0:
             return found
         for left in {way & rows for way in ways}:
@@ -84,12 +92,13 @@ def best_cost(
             if not left or not right or min(weight(left), weight(right)) < min_leaf:
                 continue
             for share in range(most):
-                below = best(left, share, levels - 1)
-                above = best(right, most - 1 - share, levels - 1)
-                found = min(found, Best(*map(sum, zip(below, above, (price, 1, 0), strict=True))))
+                cost, used, wrong = best(left, share, levels - 1)
+                more, also, too = best(right, most - 1 - share, levels - 1)
+                found = min(found, (cost + more + split, used + also + 1, wrong + too))
         return found
 
-    return best(everything, splits, splits if depth is None else depth)
+    cost, used, wrong = best(everything, splits, splits if depth is None else depth)
+    return Best(Fraction(cost) / unit, used, wrong)
 
 
 def dichotomies(coordinates: Sequence[Point], family: str, degree: int = 2) -> frozenset[int]:
@@ -160,9 +169,12 @@ def circuits(points: Sequence[Point]) -> Iterator[tuple[int, int]]:
     """The minimal sets of points that are affinely dependent, as the bits of the two parts of the
     set whose hulls meet in a point (its Radon partition)."""
     dimensions = len(points[0])
+    # In a common unit all numbers are whole, which changes no dependence.
+    unit = lcm(*(Fraction(number).denominator for point in points for number in point))
+    vectors = [[unit, *(int(Fraction(number) * unit) for number in point)] for point in points]
     for size in range(2, dimensions + 3):
         for chosen in combinations(range(len(points)), size):
-            solutions = _kernel([[Fraction(1), *map(Fraction, points[row])] for row in chosen])
+            solutions = _kernel([vectors[row] for row in chosen])
             # One equation, in which every point takes part: no smaller set is dependent.
             if len(solutions) == 1 and all(solutions[0]):
                 factors = list(zip(chosen, solutions[0], strict=True))
@@ -172,20 +184,26 @@ def circuits(points: Sequence[Point]) -> Iterator[tuple[int, int]]:
                 )
 
 
-def _kernel(vectors: list[list[Fraction]]) -> list[list[Fraction]]:
-    """A basis of all x with Σ xᵢ·vectorᵢ = 0, by Gaussian elimination of the rows of vectors."""
+def _kernel(vectors: list[list[int]]) -> list[list[int]]:
+    """A basis of all x with Σ xᵢ·vectorᵢ = 0, by Gaussian elimination of the rows of vectors.
+
+    Rows are multiplied so that all numbers stay whole: with fractions it takes twenty times longer.
+    """
     n = len(vectors)
     # Each vector carries what combination of the given ones it is.
-    rows = [[*vector, *(Fraction(i == j) for j in range(n))] for i, vector in enumerate(vectors)]
+    rows = [[*vector, *(int(i == j) for j in range(n))] for i, vector in enumerate(vectors)]
     done = 0
     for column in range(len(vectors[0])):
         pivot = next((i for i in range(done, n) if rows[i][column]), None)
         if pivot is None:
             continue
         rows[done], rows[pivot] = rows[pivot], rows[done]
+        by = rows[done][column]
         for i in range(done + 1, n):
-            factor = rows[i][column] / rows[done][column]
-            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[done], strict=True)]
+            if factor := rows[i][column]:
+                row = [by * a - factor * b for a, b in zip(rows[i], rows[done], strict=True)]
+                common = gcd(*row)
+                rows[i] = [number // common for number in row]
         done += 1
     return [row[-n:] for row in rows[done:]]
 

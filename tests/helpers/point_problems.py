@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ class Case:
             self.points, self.target, weights=self.weights, classes=range(3), ordered=True
         )
 
-    @property
+    @cached_property
     def optimum(self) -> Best:
         """By the naive recursion; the cost in errors, a split λ·W."""
         weighted = zip(self.target, self.weights, strict=True)
