@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -31,6 +32,9 @@ WORTH = 5.0
 
 WANTED = "wanted"
 """The kind of the event by which a worker asks for the state of a search that it begins."""
+
+_LAST_WORDS_SECONDS = 3.0
+"""The longest wait of a process that is to end for the scheduler to hear why."""
 
 
 class Keeper:
@@ -88,9 +92,20 @@ class Keeper:
         return GUARD.limit(limit, report)
 
     def _tell_guarded(self, why: str, is_final: bool) -> None:
-        if self._worker is not None:
-            told = {"task": self._cell.key, "why": why, "is_final": is_final}
-            self.send(GUARDED, worker=self._worker.address, **told)
+        """Tell the driver and wait until the scheduler has it: the process ends after this."""
+        if (worker := self._worker) is None:
+            return
+        told = {"task": self._cell.key, "why": why, "is_final": is_final}
+        event = {"kind": GUARDED, "worker": worker.address, **told}
+        heard = threading.Event()
+
+        async def tell() -> None:
+            with suppress(OSError):  # then the exit code tells less
+                await worker.scheduler.log_event(topic=self._run.name, msg=event)
+            heard.set()
+
+        worker.loop.add_callback(tell)
+        heard.wait(_LAST_WORDS_SECONDS)
 
     def peers(self, problem: Problem) -> AbstractContextManager[Peers | None]:
         """What other shards of the task tell while this one runs."""

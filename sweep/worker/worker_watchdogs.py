@@ -23,7 +23,6 @@ TIME_EXIT = 71
 """The exit code of a process that the guard of time ended."""
 
 _POLL = 0.05
-_LAST_WORDS = 0.3
 _STRIDE = 0.25
 
 
@@ -51,7 +50,7 @@ class MemoryGuard:
         limit : int or None
             Bytes; None guards nothing.
         report : callable
-            Called with the bytes used, before the process ends.
+            Called with the bytes used; the process ends when it returns.
         """
         if limit is None:
             yield
@@ -78,9 +77,10 @@ class MemoryGuard:
                 used = _used()
                 over = self._ceiling is not None and used > self._ceiling
             if over:
-                self._report(used - self._start)
-                time.sleep(_LAST_WORDS)  # for the report to leave
-                os._exit(MEMORY_EXIT)
+                try:
+                    self._report(used - self._start)
+                finally:
+                    os._exit(MEMORY_EXIT)
             time.sleep(_POLL)
 
 
@@ -120,7 +120,7 @@ class TimeGuard:
         grace : float
             Seconds beyond :data:`TIMEOUT_FACTOR` times the limit.
         report : callable
-            Called with the seconds that it took, before the process ends.
+            Called with the seconds that it took; the process ends when it returns.
         """
         if seconds is None:
             yield
@@ -148,9 +148,10 @@ class TimeGuard:
                 search, last = self._search, now
                 over = self._most is not None and ran > self._most
             if over:
-                self._report(ran)
-                time.sleep(_LAST_WORDS)  # for the report to leave
-                os._exit(TIME_EXIT)
+                try:
+                    self._report(ran)
+                finally:
+                    os._exit(TIME_EXIT)
 
 
 TIME_GUARD = TimeGuard()
