@@ -349,9 +349,10 @@ class ThresholdEngine(GraphEngine):
         while self.upper_bound > goal and (
             self.lower_bound >= goal or (self.iterations < end and not late())
         ):
-            if self.step(slice_, goal) == FULL:
+            if self.advance(slice_, goal, -1) == FULL:
                 self.grow(None)
             slice_ = min(2 * slice_, _LARGEST_SLICE)
+        self._read()
 
     def read_tree(self) -> tuple[list[int], int]:
         if self._reading is None:
