@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,9 +18,18 @@ from pipelines.report.analysis.path_points import CELL, Points, make_points
 from pipelines.report.analysis.path_trees import PathTree, found_trees, trees_along
 from pipelines.report.data import metrics
 from pipelines.report.data.exact_path_cross_validation import FoldLosses, choose, cross_validate
-from pipelines.report.data.exact_paths import ExactPath, at_intervals, read_exact_paths
+from pipelines.report.data.exact_paths import (
+    ExactPath,
+    Row,
+    at_intervals,
+    read_exact_paths,
+    records,
+)
 from pipelines.report.data.group_statistics import firsts, floats, groups
 from pipelines.report.data.results import Results
+
+Cell: TypeAlias = tuple[str, str, str]
+"""A dataset, an encoding and a solver."""
 
 MINIMUM, ONE_SE = "minimum", "one standard error"
 
@@ -91,10 +101,10 @@ def make_paths(results: Results) -> list[LambdaPath]:
         return []
     grid = _expecting(make_points(at_grid), at_grid, missing)
     grids = {name: i for i, name in enumerate(_cells(grid))}
-    stepped: dict[tuple[str, str, str], LambdaPath] = {}
+    stepped: dict[Cell, LambdaPath] = {}
     plain = grid
     if rows["exact"].any():
-        stepped = _by_cell(rows, at_grid, missing)
+        stepped = _exact(rows, missing, grid)
         plain = _expecting(make_points(rows), rows, missing)
     places = {name: i for i, name in enumerate(_cells(plain))}
     along = trees_along(plain)
@@ -114,9 +124,12 @@ def least_objectives(paths: Sequence[LambdaPath]) -> pd.Series[float]:
     return points.groupby(["encoding", "lam_key"])["objective"].min()
 
 
-def _cells(points: Points) -> list[tuple[str, str, str]]:
-    first = points.table.iloc[points.cells[:-1]][["dataset", "encoding", "solver"]]
-    return [*first.itertuples(index=False, name=None)]
+def _cells(points: Points) -> list[Cell]:
+    return _tuples(points.table.iloc[points.cells[:-1]][["dataset", "encoding", "solver"]])
+
+
+def _tuples(frame: pd.DataFrame) -> list[Cell]:
+    return [*frame.astype(object).itertuples(index=False, name=None)]
 
 
 def _expecting(points: Points, rows: pd.DataFrame, missing: pd.DataFrame) -> Points:
@@ -136,16 +149,47 @@ def _cells_and_folds(rows: pd.DataFrame) -> pd.DataFrame:
     return first[CELL].astype(object).assign(**numbers)
 
 
-def _by_cell(
-    rows: pd.DataFrame, at_grid: pd.DataFrame, missing: pd.DataFrame
-) -> dict[tuple[str, str, str], LambdaPath]:
-    """The exact paths of all cells that have one."""
-    whole = rows[rows["exact"] & rows["ok"]][CELL].drop_duplicates()
+def _exact(rows: pd.DataFrame, missing: pd.DataFrame, grid: Points) -> dict[Cell, LambdaPath]:
+    """The exact paths of all cells that have one; ``grid`` has the points at single λ."""
+    paths: defaultdict[Cell, list[ExactPath]] = defaultdict(list)
+    failed: defaultdict[Cell, list[Row]] = defaultdict(list)
+    for one in read_exact_paths(rows):
+        paths[_cell(one.row)].append(one)
+    for row in records(rows[rows["exact"] & ~rows["ok"]]):
+        failed[_cell(row)].append(row)
+    if not paths:
+        return {}
+    intervals = [row for cell, own in paths.items() for row in at_intervals(own, failed[cell])]
+    points = make_points(pd.DataFrame(intervals, columns=[*rows.columns, "lam_end_exact"]))
+    counts = _tally(rows) + _tally(missing)
+    planned = [counts[cell] for cell in paths]
+    expected = np.repeat(planned, np.diff(points.cells))
+    points = replace(points, table=points.table.assign(expected=expected))
+    places = {name: i for i, name in enumerate(_cells(grid))}
     found = {}
-    for cell in whole.astype(object).itertuples(index=False, name=None):
-        own, grid, to_come = (rows_of_cell(part, *cell) for part in (rows, at_grid, missing))
-        found[cell] = make_path(own, len(own) + len(to_come), grid if len(grid) else own)
+    for number, ((cell, own), trees) in enumerate(
+        zip(paths.items(), trees_along(points), strict=True)
+    ):
+        if cell in places:
+            at_grid = grid.of_cell(places[cell])
+        else:
+            at_grid = make_points(rows_of_cell(rows, *cell)).table
+        at_grid = at_grid.assign(expected=planned[number])
+        path = _path(points, number, trees, at_grid, _choice(own, planned[number]))
+        found[cell] = replace(path, exact_paths=tuple(own))
     return found
+
+
+def _tally(rows: pd.DataFrame) -> Counter[Cell]:
+    """The number of rows of each cell."""
+    numbers = groups(rows, CELL)
+    cells = _tuples(rows[CELL].iloc[firsts(numbers)])
+    return Counter(dict(zip(cells, np.bincount(numbers).tolist(), strict=True)))
+
+
+def _cell(row: Row) -> Cell:
+    """The cell of a run."""
+    return row["dataset"], row["encoding_label"], row["solver_label"]
 
 
 def rows_of_cell(frame: pd.DataFrame, dataset: str, encoding: str, solver: str) -> pd.DataFrame:
@@ -155,18 +199,6 @@ def rows_of_cell(frame: pd.DataFrame, dataset: str, encoding: str, solver: str) 
         & (frame["encoding_label"] == encoding)
         & (frame["solver_label"] == solver)
     ]
-
-
-def make_path(rows: pd.DataFrame, planned: int, at_grid: pd.DataFrame) -> LambdaPath:
-    """The exact path of the rows of a cell, at least one of them with a tree; ``planned`` is the
-    number of planned runs, ``at_grid`` has the cell's rows from ``Results.at_grid``."""
-    exact_paths = read_exact_paths(rows)
-    points = make_points(at_intervals(rows, exact_paths))
-    points = replace(points, table=points.table.assign(expected=planned))
-    grid = make_points(at_grid).table.assign(expected=planned)
-    (trees,) = trees_along(points)
-    path = _path(points, 0, trees, grid, _choice(exact_paths, planned))
-    return replace(path, exact_paths=tuple(exact_paths))
 
 
 _Choice: TypeAlias = tuple[str | None, str | None]

@@ -238,8 +238,12 @@ def asks_for_path(options: Any) -> bool:
 
 def read_exact_paths(rows: pd.DataFrame) -> list[ExactPath]:
     """The paths of all path cells with a tree."""
-    found = rows[rows["exact"] & rows["ok"]]
-    return [ExactPath.from_row(_plain(row)) for row in found.to_dict("records")]
+    return [ExactPath.from_row(row) for row in records(rows[rows["exact"] & rows["ok"]])]
+
+
+def records(rows: pd.DataFrame) -> list[Row]:
+    """Each row as a dictionary; pandas takes its time for it even if there is none."""
+    return [_plain(row) for row in rows.to_dict("records")] if len(rows) else []
 
 
 def run_gaps(rows: pd.DataFrame) -> Floats:
@@ -256,14 +260,13 @@ def _plain(row: dict[Any, Any]) -> Row:
     return {str(name): value for name, value in row.items()}
 
 
-def at_intervals(rows: pd.DataFrame, exact_paths: Sequence[ExactPath]) -> pd.DataFrame:
+def at_intervals(exact_paths: Sequence[ExactPath], failed: Sequence[Row]) -> list[Row]:
     """The rows of a path cell (one dataset, encoding and solver) at the breakpoints of all folds.
 
     Each row is for an interval of λ. ``lam_end_exact`` is its end, None for the last. Failed runs
     are repeated in every interval.
     """
-    found = []
-    failed = [_plain(row) for row in rows[~rows["ok"]].to_dict("records")]
+    found: list[Row] = []
     for start, end, _ in merge([one.starts for one in exact_paths]):
         named = {
             "lam_key": str(start),
@@ -274,7 +277,7 @@ def at_intervals(rows: pd.DataFrame, exact_paths: Sequence[ExactPath]) -> pd.Dat
         }
         found += [one.row_of(start, end) | named for one in exact_paths]
         found += [row | named for row in failed]
-    return pd.DataFrame(found)
+    return found
 
 
 def at_grid(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
@@ -287,10 +290,10 @@ def at_grid(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
     grids = _grids(rows, missing)
     parts: list[Row] = []
     for dataset, group in rows[rows["exact"]].groupby("dataset", sort=False):
-        records = [_plain(row) for row in group.to_dict("records")]
-        exact_paths = [ExactPath.from_row(row) if row["ok"] else None for row in records]
+        runs = records(group)
+        exact_paths = [ExactPath.from_row(row) if row["ok"] else None for row in runs]
         usual = _round_lams([one for one in exact_paths if one is not None])
-        for row, one in zip(records, exact_paths, strict=True):
+        for row, one in zip(runs, exact_paths, strict=True):
             grid = grids.get(_place(row), {} if any(k[0] == dataset for k in grids) else usual)
             for key, (lam, text) in grid.items():
                 named = {"lam_key": key, "lam_text": text, "lam": float(lam), "lam_exact": str(lam)}
