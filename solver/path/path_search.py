@@ -24,7 +24,7 @@ from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import neighbours, objective
 from solver.path.envelope import Envelope, Line, Point, Sides, best_lines
 from solver.path.path import Path, Step
-from solver.path.path_state import PathLog, read_log
+from solver.path.path_state import Entry, PathLog, read_log
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.cost_complexity_pruning import Pruned, prunings
@@ -33,7 +33,7 @@ from solver.trees.cost_complexity_pruning import Pruned, prunings
 _DENOMINATORS = (10**6, 10**5, 10**4, 10**3)
 
 # The arrays of a path's state; those of the series have this before their names.
-_SOLVES, _LAM, _LIMITS, _SERIES = "solves", "solving", "limits", "series."
+_SOLVES, _LAM, _SERIES = "solves", "solving", "series."
 
 
 class PathSearch:
@@ -100,13 +100,13 @@ class PathSearch:
             self.begun = None
             try:
                 solution = self._solve(lam, seconds)
-                self.take(lam, self._halted(lam, solution) if self.halted else solution)
+                self._take(lam, self._halted(lam, solution) if self.halted else solution)
             except StateError:
                 raise
             except InputError:
                 if lam == self.lam_min:
                     raise
-                self.take(lam, None)
+                self._take(lam, None)
         path = self.path()
         if not path.status.is_whole and not self._was_stopped():
             self._tell(self.lam_min, at_last=True)
@@ -185,11 +185,9 @@ class PathSearch:
         self, series: Mapping[str, NDArray[Any]], lam: Fraction | None
     ) -> dict[str, NDArray[Any]]:
         """The path's state: all solves so far, and the series' state within the next λ."""
-        limits = [-1 if n is None else n for n in (self.limits.nodes, self.limits.bytes)]
         return {
             _SOLVES: self.log.to_array(),
             _LAM: np.array("" if lam is None else str(lam)),
-            _LIMITS: np.array(limits, np.int64),
             **{f"{_SERIES}{name}": array for name, array in series.items()},
         }
 
@@ -199,7 +197,7 @@ class PathSearch:
             raise StateError("this solver's path cannot go on from a state")
         try:
             entries = read_log(state[_SOLVES], self.problem)
-            solving, (nodes, most) = str(state[_LAM]), state[_LIMITS].tolist()
+            solving = str(state[_LAM])
             self.begun = Fraction(solving) if solving else None
         except (InputError, KeyError, TypeError, ValueError):
             raise StateError("the state of a path is damaged, or that of another search") from None
@@ -210,22 +208,28 @@ class PathSearch:
             raise StateError("a limit or a stop has cut a solve of this heuristic's path")
         own = {name: array for name, array in state.items() if name.startswith(_SERIES)}
         self.solve.restore({name.removeprefix(_SERIES): array for name, array in own.items()})
-        for lam, solution in entries:
+        for entry in entries:
             self._next()  # it also notes which corners are proven
-            self.take(lam, solution)
+            self.take(entry)
         self._next()
         # A solve that a limit had ended is open again if that limit has changed.
-        again = {Status.NODE_LIMIT: (nodes, self.limits.nodes)}
-        again[Status.MEMORY_LIMIT] = (most, self.limits.bytes)
+        last = {entry.lam: entry for entry in entries}
         for lam, status in list(self.ended.items()):
-            then, now = again.get(status, (-1, None))
-            changed = then != (-1 if now is None else now)
-            if changed or (status is Status.TIME_LIMIT and self.limits.seconds is None):
+            changed = {
+                Status.NODE_LIMIT: last[lam].nodes != self.limits.nodes,
+                Status.MEMORY_LIMIT: last[lam].bytes != self.limits.bytes,
+                Status.TIME_LIMIT: self.limits.seconds is None,
+            }
+            if changed.get(status):
                 del self.ended[lam]
 
-    def take(self, lam: Fraction, solution: Solution | None) -> None:
-        """Learn from a solve; None: there was none."""
-        self.log.add(lam, solution)
+    def _take(self, lam: Fraction, solution: Solution | None) -> None:
+        self.take(Entry(lam, solution, self.limits.nodes, self.limits.bytes))
+
+    def take(self, entry: Entry) -> None:
+        """Learn from a solve."""
+        self.log.add(entry)
+        lam, solution = entry.lam, entry.solution
         if solution is None:
             # The breakpoint has too many digits for 64-bit costs; its neighbours have not.
             self.unreachable.add(lam)

@@ -16,10 +16,15 @@ from solver.trees.tree import Tree
 
 
 class Entry(NamedTuple):
-    """One solve: its λ and what came of it; None if the λ has too many digits."""
+    """One solve: its λ and what came of it; None if the λ has too many digits.
+
+    ``nodes`` and ``bytes`` were its limits.
+    """
 
     lam: Fraction
     solution: Solution | None
+    nodes: int | None = None
+    bytes: int | None = None
 
 
 class PathLog:
@@ -32,9 +37,9 @@ class PathLog:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, lam: Fraction, solution: Solution | None) -> None:
+    def add(self, entry: Entry) -> None:
         """Add a solve."""
-        self._entries.append(Entry(lam, solution))
+        self._entries.append(entry)
 
     def to_array(self) -> NDArray[np.uint8]:
         """As JSON, in bytes."""
@@ -64,6 +69,7 @@ def _plain(entry: Entry) -> dict[str, Any]:
         "tree": found.tree.to_json(),
         "solver": [found.solver, found.version],
         "effort": [found.iterations, found.nodes, found.peak_bytes],
+        "limits": [entry.nodes, entry.bytes],
     }
 
 
@@ -91,4 +97,4 @@ def _entry(plain: dict[str, Any], problem: Problem) -> Entry:
         peak_bytes=peak_bytes,
         tolerance=problem.tolerance if bound is not None else Fraction(0),
     )
-    return Entry(lam, solution)
+    return Entry(lam, solution, *plain["limits"])

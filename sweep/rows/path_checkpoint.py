@@ -17,6 +17,7 @@ from solver.monitor import Monitor
 from solver.objective.exact_objective import Errors, objective
 from solver.path.path import Path
 from solver.path.path_search import PathSearch, find_path
+from solver.path.path_state import Entry
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
@@ -197,7 +198,7 @@ def with_known(problem: Problem, path: Path, known: Sequence[Solved]) -> Path:
     recall = _Recall(problem, path.lam_min, known, path.solver, path.version)
     search = PathSearch(problem, path.lam_min, recall, Limits(), Monitor())
     for one in known:
-        search.take(one.lam, recall(one.lam, search.limits))
+        search.take(Entry(one.lam, recall(one.lam, search.limits)))
     whole = search.run()
     status = whole.status if whole.status is Status.OPTIMAL else path.status
     return replace(path, steps=whole.steps, points=whole.points, status=status)

@@ -218,6 +218,25 @@ def test_goes_on_where_a_limit_was_and_under_larger_ones(fine: None) -> None:
         assert found.solves > path.solves
 
 
+def test_goes_on_under_a_larger_limit_however_often_it_was_stopped_under_it(fine: None) -> None:
+    problem = symmetric(3)
+    path, states = states_of(problem, LAM, limits=Limits(nodes=20))
+    assert path.status is Status.NODE_LIMIT
+    for limits in (NO_LIMITS, Limits(nodes=10**6)):
+        seen: list[dict[str, Any]] = []
+
+        def keep(snapshot: Snapshot, seen: list[dict[str, Any]] = seen) -> None:
+            if snapshot.state is not None:
+                seen.append({name: np.array(array) for name, array in snapshot.state().items()})
+
+        monitor = Monitor(snapshot=keep, interval=0.0)
+        whole = regularization_path(problem, LAM, limits=limits, state=states[-1], monitor=monitor)
+        assert whole.status is Status.OPTIMAL
+        for state in seen:
+            again = regularization_path(problem, LAM, limits=limits, state=state)
+            assert summary(again) == summary(whole)
+
+
 @pytest.mark.usefixtures("counted_time")
 def test_what_took_no_time_is_not_counted_and_what_was_done_is(fine: None) -> None:
     problem = parity(8)
@@ -263,7 +282,7 @@ def test_a_state_of_another_path_is_refused(fine: None) -> None:
             regularization_path(problem, LAM, state=state, pairs=False)
         with pytest.raises(StateError, match="from another λ"):
             regularization_path(problem, LAM / 2, state=state)
-        for name in {*state} - {"limits"}:
+        for name in state:
             damaged = {**state, name: np.zeros(2, np.float32)}
             with pytest.raises(StateError):
                 regularization_path(problem, LAM, state=damaged)

@@ -23,15 +23,14 @@ def test_a_log_comes_back_as_it_was_but_for_time() -> None:
     claims_nothing = solver.solve(problem, lam, "cart")
     assert read_log(log.to_array(), problem) == []
     entries = [
-        Entry(lam, proven), Entry(lam / 3, None), Entry(lam, limited), Entry(lam, claims_nothing),
+        Entry(lam, proven), Entry(lam / 3, None), Entry(lam, limited, 0, 2**40),
+        Entry(lam, claims_nothing, None, 7),
     ]  # fmt: skip
-    for number, (at, solution) in enumerate(entries, start=1):
-        log.add(at, solution)
+    for number, entry in enumerate(entries, start=1):
+        log.add(entry)
         assert len(log) == len(read_log(log.to_array(), problem)) == number
-    quiet = [
-        Entry(at, found and replace(found, seconds=0.0, compile_seconds=0.0, trace=()))
-        for at, found in entries
-    ]
+    none = {"seconds": 0.0, "compile_seconds": 0.0, "trace": ()}
+    quiet = [e._replace(solution=e.solution and replace(e.solution, **none)) for e in entries]
     assert log.to_array().dtype == np.uint8
     assert read_log(log.to_array(), problem) == quiet
 
