@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,6 +45,8 @@ FEW_VALUES = 10
 MANY_VALUES = 100
 """A column of text with more distinct values than this, in over half of its rows, is refused."""
 
+
+_NUMBERS = (int, float, Decimal, np.integer, np.floating)
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 
@@ -298,6 +301,8 @@ def _nature(column: pd.Series[Any]) -> str:
         found = pd.api.types.infer_dtype(column, skipna=True)
         if found == "unknown-array":
             found = pd.api.types.infer_dtype(column.astype(object), skipna=True)
+    if found in ("mixed", "mixed-integer") and _are_numbers(column):
+        found = "decimal"  # Decimals beside other numbers
     if found in ("floating", "integer", "mixed-integer-float", "decimal"):
         return "number" if not is_missing(column).all() else "category"
     if found in ("datetime", "datetime64", "date"):
@@ -307,6 +312,12 @@ def _nature(column: pd.Series[Any]) -> str:
     if found == "string":
         return "text"
     raise unreadable(column.name, found)
+
+
+def _are_numbers(column: pd.Series[Any]) -> bool:
+    """Whether all values present are real numbers, of whatever types."""
+    kinds = {type(value) for value in column[~is_missing(column)]}
+    return bool(kinds) and all(issubclass(kind, _NUMBERS) and kind is not bool for kind in kinds)
 
 
 def _few_whole(values: NDArray[np.float64], few_values: int) -> bool:

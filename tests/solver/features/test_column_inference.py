@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -32,6 +35,18 @@ def test_few_values_stay_categories():
     assert infer([*"12345", "?"]).kind == "category"
     assert infer([*"12345", "?"], few_values=0).kind == "category"
     assert infer([*map(str, range(11)), "?"]).kind == "number"
+
+
+def test_numbers_of_several_types_are_numbers():
+    values = [Decimal("1.5"), 2.5, 3, None, np.float32(4.25), np.int8(5), Decimal("NaN")] * 3
+    spec = infer(pd.Series(values, dtype=object), few_values=0)
+    assert spec.kind == "number"
+    read = spec.read(pd.Series(values, dtype=object, name="x"))
+    assert [*read[:6]] == [1.5, 2.5, 3.0, pytest.approx(float("nan"), nan_ok=True), 4.25, 5.0]
+    assert infer(pd.Series([Decimal(7), 2, 3], dtype=object)).kind == "category"  # few and whole
+    with pytest.raises(InputError, match="mixes numbers and booleans"):
+        infer(pd.Series([Decimal("1.5"), 2.5, True], dtype=object))
+    assert infer(pd.Series([None, float("nan")], dtype=object)).kind == "category"
 
 
 def test_numbers_that_are_text_stay_text():
