@@ -7,7 +7,7 @@ takes a fraction of the memory and of the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from solver.features.node_tests import NodeTest, ThresholdTest
 from solver.features.ranks_and_cuts import CutTests, Scale
-from solver.monitor import Monitor
+from solver.monitor import Monitor, News, Peers
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 
@@ -58,13 +58,27 @@ class Columns:
         return _renamed(tree, {test: cut for cut, test in enumerate(self.tests)})
 
     def monitor(self, monitor: Monitor) -> Monitor:
-        """A watch over the ordered problem's search that tells of trees of the other."""
-        tell = monitor.snapshot
-        if tell is None:
-            return monitor
-        return replace(
-            monitor, snapshot=lambda seen: tell(replace(seen, tree=self.outwards(seen.tree)))
-        )
+        """A watch over the ordered problem's search that tells and hears of trees of the other."""
+        snapshot, peers = monitor.snapshot, monitor.peers
+        if snapshot is not None:
+            monitor = replace(
+                monitor,
+                snapshot=lambda seen: snapshot(replace(seen, tree=self.outwards(seen.tree))),
+            )
+        if peers is not None:
+            monitor = replace(
+                monitor,
+                peers=Peers(
+                    tell=lambda news: peers.tell(_of(news, self.outwards)),
+                    hear=lambda: [_of(news, self.inwards) for news in peers.hear()],
+                ),
+            )
+        return monitor
+
+
+def _of(news: News, turned: Callable[[Tree], Tree]) -> News:
+    """The news with its tree as one of the other problem."""
+    return news if news.tree is None else news._replace(tree=turned(news.tree))
 
 
 def _nested(problem: Problem) -> Iterator[list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
@@ -13,17 +13,20 @@ from solver.base import Capabilities, Solver
 from solver.engine.driver import Engine, Search
 from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
+from solver.errors import UnsupportedError
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option
 from solver.problem.problem import Problem
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.greedy import GREEDY
+from solver.quantbnb.classification.shard_engine import QuantShardEngine
 from solver.quantbnb.merge_threshold_features import Columns
 from solver.quantbnb.paper.initial_state import begin
 from solver.quantbnb.paper.state import BOUNDS
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.quantbnb.regression.greedy import GREEDY_SQUARES
+from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
 
@@ -75,6 +78,7 @@ class QuantBnB(Solver):
         needs=frozenset({"depth"}),
         tasks=frozenset({"classification", "regression"}),
         resumes=True,
+        shards=True,
     )
     options: ClassVar[Mapping[str, Option]] = {
         "mode": Option(
@@ -113,14 +117,19 @@ class QuantBnB(Solver):
             if self.settings["mode"] == "paper":
                 bound, pieces = self.settings["bound"], self.settings["pieces"]
                 return begin(problem, cost_scale, constraints, limits, bound, pieces)
+            divided = problem.values is None
+            if self.shard is not None and self.shard.index > 0 and not divided:
+                constraints = constraints._replace(depth=0)  # the first shard has all other trees
             if problem.values is not None:
                 return SquaresEngine(
                     problem.codes, problem.arities, problem.counts[:, 0], problem.values,
                     constraints.depth, cost_scale.split, constraints.min_leaf, cost_scale.slack,
                     problem.digest, state,
                 )  # fmt: skip
-            parts = problem.codes, problem.counts, problem.arities
-            return QuantEngine(*parts, cost_scale, constraints, problem.digest, state)
+            parts = problem.codes, problem.counts, problem.arities, cost_scale, constraints
+            if self.shard is not None and divided:
+                return QuantShardEngine(*parts, shard=self.shard)
+            return QuantEngine(*parts, problem.digest, state)
 
         limits = within_memory(limits)
         greedy = GREEDY if problem.values is None else GREEDY_SQUARES
@@ -130,7 +139,22 @@ class QuantBnB(Solver):
             search.offer(columns.problem.grow(shape_of(columns.inwards(initial_tree))))
         status = search.run(columns.monitor(monitor))
         solution = search.solution(status, self.name, self.version)
+        if self.shard is not None:
+            solution.extra[FOUND] = search.engine.found
         return replace(solution, tree=columns.outwards(solution.tree))
+
+    def part(self, shard: Shard) -> Self:
+        """See the base class; mode ``paper`` has no shards."""
+        if self.settings["mode"] == "paper":
+            raise UnsupportedError(
+                f"solver {self.name!r} cannot do a solve in parts in mode paper; take mode fast"
+            )
+        return super().part(shard)
+
+    @property
+    def resumes(self) -> bool:
+        """See the base class; a shard begins again, with the best tree that other shards know."""
+        return super().resumes and self.shard is None
 
     @classmethod
     def warm_up(cls) -> None:

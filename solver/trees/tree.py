@@ -176,7 +176,10 @@ class Tree(RichDisplay):
                     f"the table has no column {column!r}, which the tree reads; "
                     f"its columns are {columns_like(column, frame.columns)}"
                 )
-            values[column] = self.columns[column].read(frame[column])
+            try:
+                values[column] = self.columns[column].read(frame[column])
+            except InputError as error:  # how the column is read cannot be changed any more
+                raise InputError(error.what, "write it as the tree's own table does") from None
         ends = np.zeros(len(frame), dtype=np.int64)
         pending: list[tuple[int, NDArray[np.int64]]] = [(0, np.arange(len(frame)))]
         while pending:

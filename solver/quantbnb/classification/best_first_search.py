@@ -124,7 +124,10 @@ def _enqueue(params: Params, s: Levels, feature: int, a: int, b: int, bound: int
 def _choose(
     table: Table, params: Params, part: Part, s: Levels, feature: int, a: int, b: int
 ) -> int:
-    """The middle of the thresholds of an interval that can cost less than the limit; −1: none."""
+    """The middle of the thresholds of an interval that can cost less than the limit; −1: none.
+
+    Of an interval beyond the own thresholds the outermost one: it bounds all the others.
+    """
     limit = s.frame[LIMIT]
     near_a, near_b = s.cost[a] - limit, s.cost[b] - limit
     if near_a >= 0 or near_b >= 0:
@@ -139,9 +142,14 @@ def _choose(
         return -1
     low, high = max(low, params.min_leaf), min(high, s.below[1] - params.min_leaf)
     if low <= high:
-        first = code_holding(table, part, feature, low) + 1
-        last = code_holding(table, part, feature, high + 1)
+        own = s.own[feature]
+        first = max(code_holding(table, part, feature, low) + 1, own[0])
+        last = min(code_holding(table, part, feature, high + 1), own[1])
         if first <= last:
+            if s.code[a] < own[0]:
+                return int(first)
+            if s.code[b] > own[1]:
+                return int(last)
             code = code_holding(table, part, feature, (low + high) // 2) + 1
             return int(max(first, min(last, code)))
     if relax < params.min_leaf:
@@ -257,6 +265,7 @@ def _begin(table: Table, params: Params, s: Levels) -> None:
             s.tree[i, 0], s.tree[i, 1] = s.halves[1, i, 0], s.halves[1, i, 1]
         if s.frame[DEPTH] > 2:
             s.frame[FOUND], s.frame[FOUND_CODE] = s.guess[0, 1, 0], s.guess[0, 1, 1]
+    s.code[1] = INFINITE
     s.frame[POINTS] = 2
     for g in range(p):
         if s.frame[DEPTH] > 1 and s.tries[0, 0] != g and s.tries[1, 0] != g:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints, Words
 from solver.kernels.pass_by_reference import by_reference
+from solver.objective.exact_objective import INFINITE
 from solver.quantbnb.classification.simd import BLOCK, GROUP
 
 
@@ -123,6 +124,7 @@ class Levels(NamedTuple):
     lower: Ints  # (levels, features) bounds by the feature of the first split: before, and result
     passed: Ints  # (levels, features) least bound of discarded or evaluated intervals
     tries: Ints  # (levels, 2, 2) first splits to begin with
+    own: Ints  # (levels, features, 2) first and last code of the thresholds to search
     frame: Ints  # (levels, FIELDS)
     tree: Ints  # (levels, nodes, 2) best tree: feature and code of node i, over 2i + 1 and 2i + 2
     halves: Ints  # (levels, 2, nodes, 2) the same for the parts of the current threshold
@@ -176,7 +178,8 @@ def level_shapes(features: int, levels: int, points: int) -> list[tuple[int, ...
     shapes: list[tuple[int, ...]] = [
         (points,), (points,), (points,), (points, 2), (points, 2), (points, 2),
         (points, 2, p), (points, 2, 2),
-        (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2), (FIELDS,),
+        (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2), (p, 2),
+        (FIELDS,),
         (nodes, 2), (2, nodes, 2), (2,), (2,),
     ]  # fmt: skip
     return [(levels, *shape) for shape in shapes]
@@ -185,7 +188,9 @@ def level_shapes(features: int, levels: int, points: int) -> list[tuple[int, ...
 def new_levels(features: int, levels: int, points: int) -> Levels:
     """Room for this many thresholds on every level."""
     shapes = level_shapes(features, levels, points)
-    return Levels(*(np.zeros(shape, np.int64) for shape in shapes))
+    made = Levels(*(np.zeros(shape, np.int64) for shape in shapes))
+    made.own[:, :, 1] = INFINITE
+    return made
 
 
 def grown(levels: Levels) -> Levels:

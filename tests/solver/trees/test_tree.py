@@ -195,3 +195,12 @@ def test_labels_beyond_64_bits_are_predicted_as_they_are() -> None:
     frame = pd.DataFrame({"a": ["q", "r"] * 5, "t": labels})
     problem = Problem.from_table(frame, "t")
     assert solve(problem, "0.01").tree.predict(frame).tolist() == labels.tolist()
+
+
+def test_what_cannot_be_predicted_asks_for_no_other_way_to_read_it() -> None:
+    frame = pd.DataFrame({"colour": ["blue"], "age": ["2,5"]})
+    with pytest.raises(
+        InputError, match=r"age.*; write it as the tree's own table does$"
+    ) as caught:
+        TREE.predict(frame)
+    assert "columns=" not in str(caught.value)

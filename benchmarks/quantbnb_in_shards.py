@@ -1,0 +1,98 @@
+"""Quant-BnB in shards: what N workers do in all, and how much each of them, by counts.
+
+Usage: python benchmarks/quantbnb_in_shards.py DATA [--sets NAME ...] [--depth 3] [--shards 2 8]
+
+DATA is a folder with ``continuous/class/<set>.parquet``; λ is 0. All shards run here, in turns of
+``--slice`` iterations, and hear of better trees after each turn. An iteration evaluates a
+threshold. "work" is the iterations of all shards over those of the undivided search, "gain" those
+of the undivided search over those of the shard that has most. If a number of shards gives another
+cost than the undivided search, the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
+
+import numpy as np
+
+from benchmarks.continuous import read
+from benchmarks.sweep_overhead import show
+from solver import Limits, Problem
+from solver.engine.driver import cost_scale_of
+from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import FULL
+from solver.quantbnb.classification.engine import QuantEngine
+from solver.quantbnb.classification.shard_engine import QuantShardEngine
+from solver.search_shards import Shard
+
+COLUMNS = "set", "depth", "iterations, undivided", "shards", "work", "gain"
+
+
+def divide(problem: Problem, depth: int, number: int, turn: int) -> tuple[list[int], int]:
+    """The iterations of each shard, and the cost of the best tree; 1 is the undivided search."""
+    lam = Fraction(0)
+    cost_scale = cost_scale_of(problem, lam, max(len(problem.codes) - 1, 0))
+    constraints = TreeConstraints.of(problem, lam, Limits(depth=depth))
+    parts = problem.codes, problem.counts, problem.arities, cost_scale, constraints
+    if number == 1:
+        engines: list[QuantEngine] = [QuantEngine(*parts)]  # type: ignore[arg-type]
+    else:
+        engines = [QuantShardEngine(*parts, shard=Shard(i, number)) for i in range(number)]
+    best = min(engine.upper_bound for engine in engines)
+    while open_ := [engine for engine in engines if engine.lower_bound < engine.upper_bound]:
+        for engine in open_:
+            take_turn(engine, turn)
+        for teller in engines:
+            if teller.found and teller.upper_bound < best:
+                best = teller.upper_bound
+                for other in engines:
+                    if other is not teller:
+                        other.use(best, teller.shape(), True)
+    return [engine.iterations for engine in engines], best
+
+
+def take_turn(engine: QuantEngine, turn: int) -> None:
+    """Let a search go on for so many iterations."""
+    end = engine.iterations + turn
+    while engine.lower_bound < engine.upper_bound and (left := end - engine.iterations) > 0:
+        if engine.step(left, -1) == FULL:
+            engine.grow(None)
+        engine.propagate_bounds()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--sets", nargs="+", default=["avila", "htru", "magic", "raisin"])
+    parser.add_argument("--depth", type=int, default=3)
+    parser.add_argument("--shards", type=int, nargs="+", default=[2, 8])
+    parser.add_argument("--slice", type=int, default=64, help="iterations of a turn (default 64)")
+    asked = parser.parse_args(arguments)
+    lines, is_right = list[list[str]](), True
+    for name in asked.sets:
+        x, y = read(asked.data, name)
+        codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in x.T])
+        problem = Problem.from_codes(codes, y, ordered=True)
+        (whole,), cost = divide(problem, asked.depth, 1, asked.slice)
+        for number in asked.shards:
+            counts, found = divide(problem, asked.depth, number, asked.slice)
+            is_right &= found == cost
+            figures = f"{sum(counts) / whole:.2f}", f"{whole / max(counts):.2f}"
+            lines.append([name, str(asked.depth), f"{whole:,}", str(number), *figures])
+    show(f"Turns of {asked.slice} iterations", COLUMNS, lines)
+    if not is_right:
+        print("not all have the same cost", file=sys.stderr)
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

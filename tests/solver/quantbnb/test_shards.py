@@ -1,0 +1,158 @@
+"""Quant-BnB in shards: the proof of the whole, by ranges of the thresholds at the root."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import solver
+from solver import Limits, Problem, Status, UnsupportedError
+from solver.engine.driver import cost_scale_of
+from solver.engine.tree_constraints import TreeConstraints
+from solver.objective.exact_objective import INFINITE
+from solver.quantbnb import QuantBnB
+from solver.quantbnb.classification.shard_engine import QuantShardEngine
+from solver.search_shards import FOUND, Shard, merge
+from solver.solution import Solution
+from solver.trees.tree import shape_of
+from tests.helpers.random_examples import examples
+from tests.helpers.shard_party import solve_together
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """Kernels are compiled by one thread."""
+    QuantBnB.warm_up()
+
+
+def numbers(rows: int, features: int, seed: int, most: int = 30) -> Problem:
+    """Classes that depend on two of the numbers, with noise and weights."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, most, (rows, features))
+    noise = rng.random(rows) < 0.1
+    labels = ((codes[:, 0] > most // 3) ^ (codes[:, -1] > most // 2)).astype(int) ^ noise
+    return Problem.from_codes(codes, labels, weights=rng.integers(1, 4, rows), ordered=True)
+
+
+def engine_of(problem: Problem, shard: Shard, depth: int = 3) -> QuantShardEngine:
+    lam = Fraction(1, 200)
+    cost_scale = cost_scale_of(problem, lam, len(problem.codes) - 1)
+    constraints = TreeConstraints.of(problem, lam, Limits(depth=depth))
+    parts = problem.codes, problem.counts, problem.arities, cost_scale, constraints
+    return QuantShardEngine(*parts, shard=shard)
+
+
+def answer(solution: Solution) -> tuple[Any, ...]:
+    return solution.objective, solution.lower_bound, solution.status, solution.splits
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(data=st.data())
+def test_shards_prove_what_the_undivided_search_proves(data: st.DataObject) -> None:
+    rows, features = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 4))
+    problem = numbers(
+        rows, features, data.draw(st.integers(0, 10**6)), data.draw(st.integers(1, 30))
+    )
+    lam = Fraction(data.draw(st.integers(0, 10)), 200)
+    smallest = data.draw(st.sampled_from([None, 2, 5, 40]))
+    limits = Limits(depth=data.draw(st.integers(0, 4)), min_leaf_size=smallest)
+    whole = solver.solve(problem, lam, "quantbnb", limits)
+    number, at_once = data.draw(st.integers(1, 9)), data.draw(st.booleans())
+    merged = merge(solve_together(QuantBnB(), problem, lam, limits, number, at_once))
+    if lam > 0:
+        assert answer(merged) == answer(whole)
+    else:  # free splits: the undivided search ends at the first tree without avoidable errors
+        assert answer(merged)[:3] == answer(whole)[:3]
+        assert merged.splits <= whole.splits
+
+
+def test_shards_that_hear_nothing_prove_the_same() -> None:
+    problem, limits = numbers(80, 3, 5), Limits(depth=3)
+    whole = QuantBnB().solve(problem, Fraction(1, 100), limits)
+    parts = [
+        QuantBnB().part(Shard(i, 4)).solve(problem, Fraction(1, 100), limits) for i in range(4)
+    ]
+    assert answer(merge(parts)) == answer(whole)
+    assert any(part.lower_bound > whole.objective for part in parts if part.lower_bound)
+    assert all(part.extra[FOUND] for part in parts)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 8, 50])
+def test_each_threshold_belongs_to_one_shard(number: int) -> None:
+    problem = numbers(60, 3, 1)
+    seen: list[list[int]] = [[] for _ in problem.arities]
+    for index in range(number):
+        own = engine_of(problem, Shard(index, number)).levels.own[0]
+        for codes, arity, (first, last) in zip(seen, problem.arities, own.tolist(), strict=True):
+            last = arity - 1 if last == INFINITE else last
+            codes += range(max(first, 1), last + 1)
+    assert [sorted(codes) for codes in seen] == [[*range(1, a)] for a in problem.arities]
+
+
+def test_a_shard_looks_for_nothing_that_costs_as_much_as_a_given_tree() -> None:
+    problem, lam, limits = numbers(300, 4, 2), Fraction(1, 200), Limits(depth=3)
+    best = QuantBnB().solve(problem, lam, limits)
+    for index in range(3):
+        own = QuantBnB().part(Shard(index, 3))
+        alone = own.solve(problem, lam, limits)
+        told = own.solve(problem, lam, limits, initial_tree=best.tree)
+        assert told.iterations <= alone.iterations
+        assert (told.objective, told.lower_bound) == (best.objective, best.objective)
+        assert shape_of(told.tree) == shape_of(best.tree)
+        assert told.extra[FOUND] is False
+
+
+def test_work_is_divided() -> None:
+    problem, lam, limits = numbers(600, 4, 3, most=200), Fraction(1, 1000), Limits(depth=3)
+    whole = QuantBnB().solve(problem, lam, limits)
+    parts = solve_together(QuantBnB(), problem, lam, limits, 4, at_once=True)
+    assert max(part.iterations for part in parts) < whole.iterations / 2
+    assert sum(part.iterations for part in parts) < 2 * whole.iterations
+
+
+def test_trees_are_told_in_the_features_of_the_problem() -> None:
+    """Thresholds that are features are merged into ordered ones within the search."""
+    rng = np.random.default_rng(4)
+    column = rng.integers(0, 12, (90, 2))
+    codes = np.column_stack([column[:, [f]] > np.arange(11) for f in range(2)]).astype(int)
+    problem = Problem.from_codes(codes, (column[:, 0] > 3) ^ (column[:, 1] > 7))
+    lam, limits = Fraction(1, 100), Limits(depth=2)
+    merged = merge(solve_together(QuantBnB(), problem, lam, limits, 3, at_once=False))
+    assert answer(merged) == answer(QuantBnB().solve(problem, lam, limits))
+
+
+def test_the_first_shard_does_all_of_a_regression() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 9, (50, 3))
+    targets = codes[:, 0] * 1.5 + rng.normal(size=50)
+    problem = Problem.from_codes(codes, targets, task="regression", ordered=True)
+    lam, limits = Fraction(1, 50), Limits(depth=2)
+    whole = QuantBnB().solve(problem, lam, limits)
+    parts = [QuantBnB().part(Shard(i, 3)).solve(problem, lam, limits) for i in range(3)]
+    assert [part.splits for part in parts[1:]] == [0, 0]
+    assert answer(merge(parts)) == answer(whole)
+    assert whole.splits > 0
+
+
+def test_a_limit_that_ends_a_shard_leaves_a_true_bound() -> None:
+    problem, lam = numbers(200, 4, 6), Fraction(1, 300)
+    best = QuantBnB().solve(problem, lam, Limits(depth=3))
+    for nodes in (1, 5, 20, 60):
+        limits = Limits(depth=3, nodes=nodes)
+        parts = [QuantBnB().part(Shard(i, 3)).solve(problem, lam, limits) for i in range(3)]
+        merged = merge(parts)
+        assert merged.lower_bound is not None
+        assert merged.lower_bound <= best.objective <= merged.objective
+        assert merged.status in (Status.NODE_LIMIT, Status.OPTIMAL)
+
+
+def test_the_published_search_has_no_shards() -> None:
+    with pytest.raises(UnsupportedError, match="take mode fast"):
+        QuantBnB(mode="paper").part(Shard(0, 2))
+    assert QuantBnB().resumes
+    assert not QuantBnB().part(Shard(0, 2)).resumes
