@@ -205,16 +205,17 @@ def read(data: Path, name: str) -> tuple[Problem, str]:
     return Problem.from_codes(table.drop(columns="target"), table["target"]), lam
 
 
-def by_clock(data: Path, sets: Sequence[str], rounds: int) -> tuple[list[list[str]], bool]:
-    """Lines of the sweeps, and whether both of each pair have the same objective and bound."""
+def by_clock(specs: Sequence[tuple[str, str, str]], rounds: int) -> bool:
+    """Show sweeps on one and two workers; whether both have the same objective and bound.
+
+    ``specs`` are the set, its λ, and the sweep with ``{shards}`` for their number.
+    """
     lines, is_right, faster = list[list[str]](), True, list[float]()
     with tempfile.TemporaryDirectory(prefix="treesweep-shards-") as name:
-        for which in sets:
-            place, lam = SETS[which]
-            terms = {"name": which, "path": (data / f"{place}.parquet").resolve(), "lam": lam}
+        for which, lam, text in specs:
             for number in range(rounds):
                 order = (1, 2) if number % 2 == 0 else (2, 1)
-                texts = {shards: SPEC.format(**terms, shards=shards) for shards in order}
+                texts = {shards: text.replace("{shards}", str(shards)) for shards in order}
                 found = {shards: run(texts[shards], Path(name), shards) for shards in order}
                 one, two = found[1], found[2]
                 is_right &= one.answer == two.answer
@@ -228,7 +229,15 @@ def by_clock(data: Path, sets: Sequence[str], rounds: int) -> tuple[list[list[st
                 )
                 lines.append([which, lam, str(number + 1), *(f"{value:.2f}" for value in figures)])
     print(f"geometric mean of one / two: {statistics.geometric_mean(faster):.2f}")
-    return lines, is_right
+    show("One worker against two", CLOCK, lines)
+    return is_right
+
+
+def spec_of(data: Path, name: str) -> tuple[str, str, str]:
+    """What :func:`by_clock` takes of a set."""
+    place, lam = SETS[name]
+    path = (data / f"{place}.parquet").resolve()
+    return name, lam, SPEC.format(name=name, path=path, lam=lam, shards="{shards}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -245,9 +254,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=2, help="pairs of sweeps (default 2)")
     asked = parser.parse_args(arguments)
     if asked.clock:
-        lines, is_right = by_clock(asked.data, asked.sets, asked.rounds)
-        show("One worker against two", CLOCK, lines)
-        return 0 if is_right else 1
+        specs = [spec_of(asked.data, name) for name in asked.sets]
+        return 0 if by_clock(specs, asked.rounds) else 1
     if asked.schedule:
         return 0 if by_schedule(asked.data, asked.sets, asked.schedule) else 1
     lines, is_right = list[list[str]](), True

@@ -1,12 +1,15 @@
 """Quant-BnB in shards: what N workers do in all, and how much each of them, by counts.
 
 Usage: python benchmarks/quantbnb_in_shards.py DATA [--sets NAME ...] [--depth 3] [--shards 2 8]
+       python benchmarks/quantbnb_in_shards.py DATA --clock [--sets NAME ...] [--rounds 2]
 
 DATA is a folder with ``continuous/class/<set>.parquet``; λ is 0. All shards run here, in turns of
 ``--slice`` iterations, and hear of better trees after each turn. An iteration evaluates a
 threshold. "work" is the iterations of all shards over those of the undivided search, "gain" those
 of the undivided search over those of the shard that has most. If a number of shards gives another
 cost than the undivided search, the exit code is 1.
+
+``--clock`` runs sweeps of one task instead, as ``benchmarks/branches_in_shards.py`` does.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmark
 
 import numpy as np
 
+from benchmarks.branches_in_shards import by_clock
 from benchmarks.continuous import read
 from benchmarks.sweep_overhead import show
 from solver import Limits, Problem
@@ -31,6 +35,14 @@ from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.shard_engine import QuantShardEngine
 from solver.search_shards import Shard
 
+SPEC = """
+name: clock
+datasets: [{{name: {name}, path: {path}, target: target, columns: {{split: drop}}}}]
+encodings: [continuous]
+lambdas: [0]
+solvers: [{{solver: quantbnb, shards: {{shards}}}}]
+limits: {{depth: {depth}, seconds: 3600}}
+"""
 COLUMNS = "set", "depth", "iterations, undivided", "shards", "work", "gain"
 
 
@@ -76,7 +88,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--shards", type=int, nargs="+", default=[2, 8])
     parser.add_argument("--slice", type=int, default=64, help="iterations of a turn (default 64)")
+    parser.add_argument("--clock", action="store_true", help="sweeps on one and on two workers")
+    parser.add_argument("--rounds", type=int, default=2, help="pairs of sweeps (default 2)")
     asked = parser.parse_args(arguments)
+    if asked.clock:
+        paths = [(asked.data / f"continuous/class/{n}.parquet").resolve() for n in asked.sets]
+        specs = [
+            (name, "0", SPEC.format(name=name, path=path, depth=asked.depth))
+            for name, path in zip(asked.sets, paths, strict=True)
+        ]
+        return 0 if by_clock(specs, asked.rounds) else 1
     lines, is_right = list[list[str]](), True
     for name in asked.sets:
         x, y = read(asked.data, name)
