@@ -179,7 +179,8 @@ class Tree(RichDisplay):
             try:
                 values[column] = self.columns[column].read(frame[column])
             except InputError as error:  # how the column is read cannot be changed any more
-                raise InputError(error.what, "write it as the tree's own table does") from None
+                remedy = "correct it, or write it as in the training rows"
+                raise InputError(error.what, remedy) from None
         ends = np.zeros(len(frame), dtype=np.int64)
         pending: list[tuple[int, NDArray[np.int64]]] = [(0, np.arange(len(frame)))]
         while pending:

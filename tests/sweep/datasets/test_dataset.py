@@ -139,12 +139,19 @@ def test_what_differs_has_another_digest():
         (["1", "a"], np.array([1, "a"], object)),
         (dates, [str(date) for date in dates]),
         (pd.Categorical(dates), pd.Categorical([str(date) for date in dates])),
-        (np.array([Decimal("0.5"), 2], object), np.array([0.5, 2], object)),
+        (np.array([Decimal("0.5"), 3], object), np.array([0.5, 2], object)),
         (np.array([0.1], np.float32), np.array([0.1], np.float32).astype(float)),
     ]
     for one, other in pairs:
         frames = [pd.DataFrame({"x": values}) for values in (one, other)]
         assert digest(frames[0], "x") != digest(frames[1], "x")
+
+
+def test_numbers_have_one_digest_whatever_their_types():
+    """They are read alike."""
+    types = ([Decimal("0.5"), 2], [0.5, 2], [Decimal("0.5"), Decimal(2)], [np.float32(0.5), 2.0])
+    frames = [pd.DataFrame({"x": pd.Series(values, dtype=object)}) for values in types]
+    assert len({digest(frame, "x") for frame in frames}) == 1
 
 
 def test_moments_that_floats_merge_can_be_categories():
