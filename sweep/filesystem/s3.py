@@ -92,22 +92,24 @@ class ObjectFolder(Folder):
 
     def read(self, name: str) -> bytes:
         with self._asking(name):
-            for attempt in range(_READS):
+            n_failed = 0
+            for _ in range(_READS):
                 # read() asks for the size first, then for that many bytes. Meanwhile another
-                # object, larger or smaller, may have replaced the first: compare the tags.
+                # object, larger or smaller, may have replaced the first, or none: compare the
+                # tags. What the store says to that may be any error.
                 with self._s3.open_input_file(self._at(name)) as file:
                     tag = _tag(file)
                     try:
-                        data = bytes(file.read())
-                    except FileNotFoundError:
-                        raise
-                    except OSError:
-                        if attempt >= _TRIES:
-                            raise
-                        continue
+                        data, error = bytes(file.read()), None
+                    except OSError as raised:
+                        data, error = b"", raised
                 with self._s3.open_input_file(self._at(name)) as file:
-                    if _tag(file) == tag:
-                        return data
+                    is_same = _tag(file) == tag
+                if is_same and error is None:
+                    return data
+                n_failed += is_same
+                if error is not None and n_failed > _TRIES:
+                    raise error
                 time.sleep(_PAUSE)
             raise OSError("it changes while it is read")
 

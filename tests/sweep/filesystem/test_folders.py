@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from solver.errors import InputError
 from sweep.filesystem import DiskFolder, Folder, UnwritableError, open_folder
 from sweep.filesystem.base import Entry
+from sweep.filesystem.s3 import ObjectFolder
 
 
 @pytest.fixture(params=["disk", "s3"])
@@ -210,6 +212,46 @@ def test_an_address_that_is_none_is_refused_and_no_secret_told(place: str) -> No
     with pytest.raises(InputError, match=r"is no address of objects; write s3://BUCKET") as caught:
         open_folder(place)
     assert "secret@" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [None, 1, 5_000])
+def test_an_object_that_is_replaced_again_and_again_is_no_error(
+    bucket: str, monkeypatch: pytest.MonkeyPatch, size: int | None
+) -> None:
+    """Each read() asks for the size first; then the object is another one, or gone."""
+    folder, writer = (ObjectFolder(f"{bucket}/out") for _ in range(2))
+    reads = iter(range(20))
+
+    class Replaced:
+        """A file whose object is replaced, or removed, before it is read, the first 20 times."""
+
+        def __init__(self, path: str) -> None:
+            self.file = writer._s3.open_input_file(path)
+            self.metadata = self.file.metadata
+
+        def __enter__(self) -> Replaced:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.file.close()
+
+        def read(self) -> bytes:
+            assert self.file.size() == 50
+            number = next(reads, None)
+            if number is None:
+                return bytes(self.file.read())
+            if size is None:
+                writer.remove("a")
+            else:
+                writer.write("a", b"y" * size)
+            try:
+                return bytes(self.file.read())
+            finally:
+                writer.write("a", bytes([number]) * 50)
+
+    writer.write("a", b"x" * 50)
+    monkeypatch.setattr(folder, "_s3", SimpleNamespace(open_input_file=Replaced))
+    assert folder.read("a") == bytes([19]) * 50
 
 
 def test_what_is_wrong_with_a_bucket_is_told_in_one_line(
