@@ -122,7 +122,7 @@ class Window:
         self._stopped: list[Task] = []
         self._least_threads = max(1, watch.cluster.most_workers)
         self._looked = self._told_shards = -math.inf
-        self._is_stopping = False
+        self._is_stopping = self._is_contradicted = False
         self._submitted = 0
         self._news: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._completed = as_completed(loop=client.loop, with_results=True, raise_errors=False)
@@ -301,7 +301,9 @@ class Window:
         self._give_back(tasks[done:])
         rows, is_shard = result.rows, tasks[0].shard is not None
         stopped = pc.equal(rows["status"], Status.STOPPED.value)
-        if pc.any(stopped).as_py():  # its worker is about to end, or the run is
+        some_stopped = pc.any(stopped).as_py()
+        self._is_contradicted |= not done or some_stopped
+        if some_stopped:  # its worker is about to end, or the run is
             self._stopped += itertools.compress(tasks, stopped.to_pylist())
             if not is_shard:
                 self.snapshots += map(checkpoint_of, rows.filter(stopped).to_pylist())
@@ -447,6 +449,11 @@ class Window:
         self._looked = time.monotonic()
         if self._is_stopping:  # also those that have come since
             self._tell_workers(request_stop)
+        elif self._is_contradicted:
+            # Maybe a driver that has lost its lease was heard after this one. A worker would give
+            # back all that it is sent, for ever.
+            self._is_contradicted = False
+            self._tell_workers(take_over)
         self._take_lost()
         self._mend_data()
         needed = self._failures.workers_of(self._out) | self.transfers.coming

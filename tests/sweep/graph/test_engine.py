@@ -15,6 +15,7 @@ from solver.errors import InputError
 from sweep.clusters import Address, Local
 from sweep.events import Outcome, Progress, Silent
 from sweep.graph.engine import resume_sweep, run_sweep
+from sweep.graph.submit_and_collect import Window
 from sweep.plan.plan import Plan
 from sweep.rows.schema import PROOF_CONTENT, SCHEMA
 from sweep.spec.spec import parse_spec
@@ -22,6 +23,7 @@ from sweep.store.plan_file import read_plan
 from sweep.store.read_results import read_results
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
+from sweep.worker.stop_requests import take_over
 
 VARYING = [
     "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
@@ -137,6 +139,26 @@ def test_separate_processes_give_the_same_rows(
     expected = pa.Table.from_pylist(small_rows, schema=SCHEMA).to_pandas()
     pd.testing.assert_frame_equal(alike(found), alike(expected))
     assert 1 <= found["worker"].nunique() <= 2
+
+
+def test_an_earlier_driver_that_workers_hear_later_stops_nothing(
+    tmp_path: Path, rowmaker: Any, processes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was stopped while it told them of its run, and went on when its lease was lost."""
+    config = Address(kind="address", address=processes.address, insecure=True)
+    tell, heard = Window._tell_workers, list[str]()
+
+    def tell_late(self: Window, function: Any, *more: Any, **where: Any) -> None:
+        if function is take_over and not heard:
+            earlier = f"{self.run.name.rpartition('-')[0]}-earlier"
+            heard.extend(self.client.run(take_over, earlier))
+        else:
+            tell(self, function, *more, **where)
+
+    monkeypatch.setattr(Window, "_tell_workers", tell_late)
+    outcome = run_sweep(rowmaker.small_sweep(), tmp_path / "out", config)
+    assert len(heard) == 2
+    assert (outcome.ran, outcome.failed) == (24, 0)
 
 
 PATHS = """
