@@ -21,7 +21,7 @@ from solver.encodings.category_tests import (
     indicators_but_last,
     multiway,
 )
-from solver.encodings.encoder import Encoder, Encoding, EncodingOption, Factorized
+from solver.encodings.encoder import Encoder, Encoding, EncodingOption
 from solver.encodings.mdlp import mdlp_cuts
 from solver.encodings.thresholds import (
     Distribution,
@@ -33,7 +33,7 @@ from solver.encodings.thresholds import (
 from solver.errors import InputError, UnsupportedError
 from solver.features.category_values import override, sort_categories
 from solver.features.column_inference import Override, infer_columns
-from solver.features.columns import ColumnSpec, text_names
+from solver.features.columns import ColumnSpec, Factorized, text_names
 from solver.features.node_tests import NodeTest
 from solver.features.ranks_and_cuts import Scale
 from solver.objective.integer_weights import WholeWeights
@@ -126,11 +126,15 @@ def get_encoding(name: str) -> Encoding:
 
 
 def fit_columns(
-    encoding: str, features: pd.DataFrame, columns: Mapping[str, Override] | None = None
+    encoding: str,
+    features: pd.DataFrame,
+    columns: Mapping[str, Override] | None = None,
+    read: dict[str, Factorized] | None = None,
 ) -> dict[str, ColumnSpec]:
     """How an encoding reads the columns of a table.
 
-    :func:`fit_encoder` takes the result as ``columns``, so that all folds are read alike.
+    :func:`fit_encoder` takes the result as ``columns``, so that all folds are read alike. For
+    ``read`` see :func:`solver.features.column_inference.infer_columns`.
 
     Raises
     ------
@@ -140,7 +144,7 @@ def fit_columns(
         If a column is a number or a date and the encoding does not cut these.
     """
     description = get_encoding(encoding)
-    specs = infer_columns(features, columns, few_values=description.few_values)
+    specs = infer_columns(features, columns, few_values=description.few_values, read=read)
     if not specs:
         raise InputError("the table has no feature, only the target; nothing can be split on")
     uncut = [name for name, spec in specs.items() if spec.kind != "category"]
@@ -243,17 +247,19 @@ def _fit(
             f"encoding {encoding!r} cuts numbers where it tells classes apart, and regression has "
             "none; use continuous, thresholds or quantiles"
         )
-    specs = fit_columns(encoding, frame, columns)
+    read: dict[str, Factorized] = {}
+    specs = fit_columns(encoding, frame, columns, read)
     classes = np.asarray(target, dtype=np.int64)
     if weights is None:
         weights = WholeWeights.ones(len(frame))
     tests: list[NodeTest | Scale] = []
     without: list[str] = []
-    read: dict[str, Factorized] = {}
     for name, spec in specs.items():
         before = len(tests)
-        rows, values = spec.factorize(frame[name])
-        read[name] = rows.astype(np.int32), values
+        if spec.kind != "number" or name not in read:
+            ranks, values = spec.factorize(frame[name])
+            read[name] = ranks.astype(np.int32), values
+        rows, values = read[name]
         if spec.kind == "category":
             present = np.zeros(len(values), np.bool_)
             present[rows] = True

@@ -17,7 +17,7 @@ from solver.encodings.thresholds import Distribution
 from solver.errors import InputError, columns_like
 from solver.features.category_values import Category, show_value
 from solver.features.column_inference import FEW_VALUES
-from solver.features.columns import ColumnSpec, text_names
+from solver.features.columns import ColumnSpec, Factorized, text_names
 from solver.features.node_tests import NodeTest
 from solver.features.ranks_and_cuts import Scale
 
@@ -26,9 +26,6 @@ MAX_CELLS = 2**30
 
 _CHUNK = 65536
 """Rows that are coded at a time, so that no second matrix is held."""
-
-Factorized: TypeAlias = tuple[NDArray[np.signedinteger[Any]], NDArray[Any]]
-"""The position of each row's value, and the distinct values of a column."""
 
 CategoryFit: TypeAlias = Callable[[str, Sequence[Category]], Sequence[NodeTest]]
 """The tests for a column of categories, from its name and its sorted values."""

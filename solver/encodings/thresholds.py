@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ class Distribution:
     """
 
     values: NDArray[np.float64]
-    rows: NDArray[np.intp]
+    rows: NDArray[np.signedinteger[Any]]
     target: NDArray[np.int64]
     weights: NDArray[np.int64]
     n_classes: int
@@ -50,7 +50,7 @@ class Distribution:
     @classmethod
     def of_ranks(
         cls,
-        ranks: NDArray[np.intp],
+        ranks: NDArray[np.signedinteger[Any]],
         values: NDArray[np.float64],
         target: NDArray[np.int64],
         weights: NDArray[np.int64],
@@ -114,8 +114,8 @@ def threshold_tests(
 def scale_of(column: str, numbers: Distribution, unit: str) -> Scale:
     """All cuts of a column; missing values as in :func:`threshold_tests`."""
     thresholds = ThresholdsOnDemand(numbers.values, _roundest(unit))
-    scale = _scale(column, numbers, np.arange(len(thresholds)), unit, thresholds)
-    return scale if numbers.has_missing else replace(scale, values=numbers.values)
+    values = None if numbers.has_missing else numbers.values
+    return _scale(column, numbers, np.arange(len(thresholds)), unit, thresholds, values)
 
 
 def _roundest(unit: str) -> Callable[[Floats, Floats], Floats]:
@@ -128,7 +128,8 @@ def _scale(
     cuts: NDArray[np.int64],
     unit: str,
     thresholds: Floats | ThresholdsOnDemand,
+    values: Floats | None = None,
 ) -> Scale:
     upper_is_larger = 2 * numbers.below[cuts] < (numbers.below[-1] if len(cuts) else 0)
     missing = (upper_is_larger & (not numbers.has_missing)).astype(np.int8)
-    return Scale(column, thresholds, missing, unit, numbers.has_missing)
+    return Scale(column, thresholds, missing, unit, numbers.has_missing, values)

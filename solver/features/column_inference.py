@@ -24,6 +24,7 @@ from solver.features.category_values import (
 from solver.features.columns import (
     KINDS,
     ColumnSpec,
+    Factorized,
     factorize_raw,
     is_missing,
     raw_kinds,
@@ -61,6 +62,7 @@ def infer_columns(
     overrides: Mapping[str, Override] | None = None,
     *,
     few_values: int = FEW_VALUES,
+    read: dict[str, Factorized] | None = None,
 ) -> dict[str, ColumnSpec]:
     """How every column of a table is to be read, in the order of the table.
 
@@ -77,6 +79,9 @@ def infer_columns(
         ``{"kind": "number", "missing": ["?"]}`` also names values that mean missing.
     few_values : int
         0 reads all numbers as numbers.
+    read : dict, optional
+        Gets columns that were read as numbers to see what they are, so that they need not be read
+        again.
 
     Returns
     -------
@@ -95,14 +100,14 @@ def infer_columns(
     names = list(frame.columns)
     check_overrides(names, overrides)
     specs: dict[str, ColumnSpec] = {}
-    for name in names:
+    for name, (_, column) in zip(names, frame.items(), strict=True):
         wish = overrides.get(name)
         if isinstance(wish, ColumnSpec):
             specs[name] = wish
             continue
         asked = _parse_override(name, wish)
         if asked.kind != "drop":
-            specs[name] = _infer(frame[name], asked, few_values)
+            specs[name] = _infer(column, asked, few_values, read)
     return specs
 
 
@@ -165,20 +170,29 @@ def _parse_override(name: str, wish: str | Mapping[str, Any] | None) -> _Wish:
     return _Wish(kind, tuple(as_category(value, name) for value in missing), form)
 
 
-def _infer(column: pd.Series[Any], asked: _Wish, few_values: int) -> ColumnSpec:
+def _infer(
+    column: pd.Series[Any], asked: _Wish, few_values: int, read: dict[str, Factorized] | None
+) -> ColumnSpec:
     kind, missing, form = asked
     nature = _nature(column)
     if kind in ("number", "date"):
         return ColumnSpec(kind, missing=missing, form=form)
     if kind is None and nature in ("number", "date"):
         spec = ColumnSpec(nature, missing=missing)
-        if nature == "date" or not _few_whole(spec.read(column), few_values):
+        if nature == "date":
             return spec
-    if kind is None and nature == "text" and (read := _read_text(column, missing)):
-        return read
+        if read is None:
+            numbers = spec.read(column)
+        else:
+            rows, numbers = spec.factorize(column)
+            read[str(column.name)] = rows.astype(np.int32), numbers
+        if not _few_whole(numbers, few_values):
+            return spec
+    if kind is None and nature == "text" and (known := _read_text(column, missing)):
+        return known
     codes, raw = factorize_raw(column)
-    found = ColumnSpec("category", missing=missing)._categories(raw, column.name)
-    kinds = raw_kinds(column, missing)
+    found = ColumnSpec("category", missing=missing).categories(raw, column.name)
+    kinds = raw_kinds(raw, column.name, missing)
     if kind is None and len(kinds) > 1:
         (a, first), (b, second), *_ = kinds.items()
         raise InputError(
@@ -272,7 +286,7 @@ def _refuse_texts_that_merge(name: Any, raw: Sequence[Any], spec: ColumnSpec) ->
     """Refuse different texts that write the same."""
     texts = [value for value in raw if isinstance(value, str)]
     seen: dict[Any, str] = {}
-    for text, value in zip(texts, spec._categories(texts, name), strict=True):
+    for text, value in zip(texts, spec.categories(texts, name), strict=True):
         first = seen.setdefault(key_of(value), text)
         if value is not None and first != text:
             raise InputError(

@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,9 @@ VALUES = ("any", "text", "number", "boolean", "date", "mixed")
 
 
 _EXACT = 2.0**53
+
+Factorized: TypeAlias = tuple[NDArray[np.signedinteger[Any]], NDArray[Any]]
+"""The position of each row's value, and the distinct values of a column."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +125,13 @@ class ColumnSpec:
             codes, raw = factorize_raw(column)
             # One more for the code −1 of missing values.
             values = np.empty(len(raw) + 1, dtype=object)
-            values[:-1] = self._categories(raw, column.name)
+            values[:-1] = self.categories(raw, column.name)
             return codes, values
         return factorize_numbers(self.read(column))
 
-    def _categories(self, raw: Sequence[Any], name: Any) -> list[Category]:
-        """Distinct raw values in canonical form."""
+    def categories(self, raw: Sequence[Any], name: Any) -> list[Category]:
+        """Distinct raw values, see :func:`factorize_raw`, in canonical form; errors as
+        :meth:`read`."""
         plain = [as_category(value, name) for value in raw]
         _refuse_merged(name, zip(raw, plain, strict=True))
         missing = {key_of(self._canonical_mark(m, name)) for m in self.missing}
@@ -375,13 +379,15 @@ def text_names(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(names, axis="columns")
 
 
-def raw_kinds(column: pd.Series[Any], missing: Sequence[Category] = ()) -> dict[str, Category]:
-    """Which of text, numbers, dates and booleans a column holds, with an example of each."""
-    raw = factorize_raw(column)[1]
+def raw_kinds(
+    raw: Sequence[Any], name: Any, missing: Sequence[Category] = ()
+) -> dict[str, Category]:
+    """Which of text, numbers, dates and booleans a column's raw values are, with an example of
+    each."""
     marks = {key_of(value) for value in missing}
     found: dict[str, Category] = {}
     for given in raw:
-        value = as_category(given, column.name)
+        value = as_category(given, name)
         if value is not None and key_of(value) not in marks:
             found.setdefault("dates" if isinstance(given, dt.date) else kind_of(value), value)
     return {kind: found[kind] for kind in ("text", "numbers", "dates", "booleans") if kind in found}

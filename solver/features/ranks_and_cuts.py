@@ -110,6 +110,8 @@ class Scale:
 
     def branches(self, values: NDArray[Any]) -> NDArray[np.int32]:
         """The code of every value. A missing one has code 0, as if it were the smallest."""
+        if values is self.values:  # when training rows are encoded
+            return np.arange(len(values), dtype=np.int32)
         numbers = np.asarray(values, dtype=np.float64)
         order = np.argsort(numbers)  # in their order they are found five times faster
         codes, thresholds = np.empty(len(numbers), np.int32), self.thresholds

@@ -49,14 +49,12 @@ def collapse(
 
 def _sorting(rows: NDArray[np.int32]) -> NDArray[np.int64]:
     """The order in which the rows, all different, ascend."""
-    if int(rows.max(initial=0)) < 2**8:
-        words = _row_words(rows).byteswap() if sys.byteorder == "little" else _row_words(rows)
-        if words.shape[1] <= _MOST_SORTED_WORDS:
-            return np.lexsort(words.T[::-1])
-    # Sorting whole rows as byte strings is one sort instead of one a feature; big-endian bytes
-    # sort as the numbers do.
-    whole = np.ascontiguousarray(rows, dtype=">i4").view(f"V{4 * rows.shape[1]}").ravel()
-    return np.argsort(whole, kind="stable")
+    words = _row_words(rows)
+    if words.shape[1] <= _MOST_SORTED_WORDS:
+        ordered = words.byteswap() if sys.byteorder == "little" else words
+        return np.lexsort(ordered.T[::-1])
+    # Sorting whole rows as byte strings is one sort instead of one a word.
+    return np.argsort(words.view(f"V{words.shape[1] * 8}").ravel(), kind="stable")
 
 
 def collapse_numbers(
@@ -89,13 +87,16 @@ def equal_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _row_words(codes: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Rows as few 64-bit words as their codes allow, equal exactly if the rows are."""
+    """Rows as few 64-bit words as their codes allow, equal exactly if the rows are.
+
+    Bytes are big-endian: they sort as the rows do.
+    """
     largest = int(codes.max(initial=0))
     if largest <= 1:
         packed = np.packbits(codes.astype(bool), axis=1)
     else:
-        packed = codes.astype(np.uint8 if largest < 2**8 else np.uint32).view(np.uint8)
-        packed = packed.reshape(len(codes), -1)
+        size = 1 if largest < 2**8 else 2 if largest < 2**16 else 4
+        packed = codes.astype(f">u{size}").view(np.uint8).reshape(len(codes), -1)
     n_words = -(-packed.shape[1] // 8)
     words = np.zeros((len(codes), 8 * n_words), dtype=np.uint8)
     words[:, : packed.shape[1]] = packed

@@ -199,7 +199,9 @@ class Problem:
         else:
             labels, known = read_labels(table[targets[0]], classes)
             codes = known
-        features = table.iloc[:, [j for j, name in enumerate(table) if name not in targets]]
+        features = table.copy(deep=False)
+        for name in targets:
+            del features[name]
         if encoder is None:
             if encoding == AUTO:
                 cuts = task == "regression"
@@ -350,6 +352,8 @@ class Problem:
     @cached_property
     def leaf_errors(self) -> int | Fraction:
         """Errors, or squared error, of the tree without a split."""
+        if self.values is None:
+            return self.total_weight - int(self.class_weights.max())
         return self.grow(-1).errors
 
     @cached_property

@@ -18,7 +18,7 @@ from solver.features.category_values import (
     kind_of,
     sort_categories,
 )
-from solver.features.columns import ColumnSpec, is_missing, raw_kinds
+from solver.features.columns import ColumnSpec, factorize_raw, is_missing, raw_kinds
 from solver.features.number_format import count
 from solver.objective.exact_squared_error import check_targets
 
@@ -49,7 +49,9 @@ def read_labels(
     """
     name = column.name
     try:
-        rows, kinds = int(is_missing(column).sum()), raw_kinds(column)
+        rows = int(is_missing(column).sum())
+        codes, raw = factorize_raw(column)
+        kinds = raw_kinds(raw, name)
     except InputError as error:
         raise _of_target(error, "make its labels text") from None
     if rows:
@@ -62,11 +64,11 @@ def read_labels(
     if len(kinds) > 1:
         raise InputError(f"target {name!r} mixes {' and '.join(kinds)}; make its labels alike")
     try:
-        measured = _is_measured(column)
-        labels = _distinct_labels(column)
+        found = ColumnSpec("category").categories(raw, name)
     except InputError as error:
         raise _of_target(error, "make its labels text") from None
-    if measured:
+    labels = tuple(sort_categories(found))
+    if _is_measured(column, found):
         raise InputError(
             f"target {name!r} holds measured numbers; say that this is regression, or give it "
             "labels (for example by cutting it into ranges)"
@@ -77,7 +79,7 @@ def read_labels(
         )
     if classes is not None:
         labels = check_classes(classes)
-    positions = find_labels(column, labels)
+    positions = _positions(codes, raw, labels, name)
     if np.any(positions < 0):
         value = column.iloc[int(np.argmax(positions < 0))]
         raise InputError(f"target {name!r} has the label {value!r}, which is not a class")
@@ -116,25 +118,24 @@ def find_labels(column: pd.Series[Any], classes: Sequence[Any]) -> NDArray[np.in
     The column is read as that of the classes was: in a file with other values than there, pandas
     may give the labels another type.
     """
-    codes, found = ColumnSpec.of_categories(classes).factorize(column)
+    return _positions(*factorize_raw(column), classes, column.name)
+
+
+def _positions(
+    codes: NDArray[np.intp], raw: Sequence[Any], classes: Sequence[Any], name: Any
+) -> NDArray[np.int64]:
+    """As :func:`find_labels`, of what :func:`factorize_raw` gives."""
+    found = ColumnSpec.of_categories(classes).categories(raw, name)
     index = {key_of(label): position for position, label in enumerate(classes)}
     positions = [MISSING if v is None else index.get(key_of(v), UNKNOWN) for v in found]
-    return np.array(positions, dtype=np.int64)[codes]
+    return np.array([*positions, MISSING], dtype=np.int64)[codes]
 
 
-def _distinct_labels(column: pd.Series[Any]) -> tuple[Any, ...]:
-    _, found = ColumnSpec("category").factorize(column)
-    return tuple(sort_categories(found[:-1]))
-
-
-def _is_measured(column: pd.Series[Any]) -> bool:
+def _is_measured(column: pd.Series[Any], found: Sequence[Any]) -> bool:
     """Whether these are numbers with a fraction, and nobody calls them categories."""
     if pd.api.types.is_float_dtype(column):
         return not bool((column == np.floor(column)).all())
-    if column.dtype != object:
-        return False
-    _, found = ColumnSpec("category").factorize(column)
-    return any(isinstance(value, float) for value in found)
+    return column.dtype == object and any(isinstance(value, float) for value in found)
 
 
 def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:

@@ -299,9 +299,8 @@ class QuantEngine(Engine):
 
         Of two leaves with the same class only one is left.
         """
-        leaf = -1, int(self.counts[rows].sum(axis=0).argmax())
         if at >= len(nodes) or nodes[at, 0] < 0:
-            return leaf
+            return -1, int(self.counts[rows].sum(axis=0).argmax())
         feature, code = map(int, nodes[at])
         codes = self.codes[rows, feature]
         if code < 0:
@@ -314,7 +313,7 @@ class QuantEngine(Engine):
         left, left_class = self._read(nodes, 2 * at + 1, rows[to_left])
         right, right_class = self._read(nodes, 2 * at + 2, rows[~to_left])
         if left_class == right_class >= 0:
-            return leaf
+            return -1, left_class
         # Of the cuts that part these rows alike the middle one: no side is favoured.
         cut = (int(codes[to_left].max()) + int(codes[~to_left].min()) - 1) // 2
         first = sum(self.arities[:feature]) - feature
