@@ -31,6 +31,7 @@ from solver.features.columns import (
     text_names,
 )
 from solver.features.text_parsing import (
+    PLAIN,
     Reading,
     TextFormat,
     doubt,
@@ -148,6 +149,8 @@ class _Wish(NamedTuple):
 
 
 def _parse_override(name: str, wish: str | Mapping[str, Any] | None) -> _Wish:
+    if wish is None:
+        return _Wish(None, (), PLAIN)
     known = ("kind", "missing", *TextFormat.__dataclass_fields__)
     options = wish if isinstance(wish, Mapping) else {"kind": wish}
     if extra := [key for key in options if key not in known]:
@@ -304,10 +307,11 @@ def _nature(column: pd.Series[Any]) -> str:
         If no test can read such values.
     """
     dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
+    if dtype.kind in "iuf":
+        found = "floating"
+    elif isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
         return "category"
-    found = "mixed"
-    if pd.api.types.is_datetime64_any_dtype(dtype):
+    elif pd.api.types.is_datetime64_any_dtype(dtype):
         found = "datetime"
     elif pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
         found = "floating"

@@ -90,6 +90,11 @@ def ensure_compiled(function: Any, *arguments: Any) -> float:
         return time.perf_counter() - began
 
 
+def is_compiled(function: Any) -> bool:
+    """Whether :func:`ensure_compiled` has compiled a kernel, so that it needs no arguments."""
+    return not function._can_compile
+
+
 def _bit_intrinsic(emit: Callable[[Any, Any], Any]) -> Any:
     def generate(typing_context: Any, word: Any) -> Any:
         def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:

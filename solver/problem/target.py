@@ -133,7 +133,7 @@ def _positions(
 
 def _is_measured(column: pd.Series[Any], found: Sequence[Any]) -> bool:
     """Whether these are numbers with a fraction, and nobody calls them categories."""
-    if pd.api.types.is_float_dtype(column):
+    if column.dtype.kind == "f":
         return not bool((column == np.floor(column)).all())
     return column.dtype == object and any(isinstance(value, float) for value in found)
 

@@ -14,7 +14,7 @@ from solver.engine.growable_arrays import bytes_of, check_search
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
-from solver.kernels.jit import ensure_compiled
+from solver.kernels.jit import ensure_compiled, is_compiled
 from solver.objective.exact_objective import CostScale
 from solver.quantbnb.classification import best_first_search, sorted_table
 from solver.quantbnb.classification.state import (
@@ -46,7 +46,7 @@ from solver.trees.tree import Shape
 
 DEEPEST = 16
 
-_POINTS = 64
+_POINTS = 256
 _FILLED = 2**21  # ranks that are gathered in a slice
 _ROWS = 2**12  # handled together
 
@@ -131,6 +131,8 @@ class QuantEngine(Engine):
 
     def _compile(self) -> float:
         """Compile the kernels for arrays of the types that the search will have."""
+        if is_compiled(best_first_search.restore_parts):  # the last of them
+            return 0.0
         small = [1, padded_length(1), 1, 1]
         mine = sorted_table.new_table([max(self.arities)], small)
         parts, one = new_parts(small, 1), Part(*(array[0] for array in new_parts(small, 1)))
@@ -139,7 +141,7 @@ class QuantEngine(Engine):
         arguments = mine, self.params, parts, scratch, levels, self.top
         return (
             ensure_compiled(
-                sorted_table.fill, mine, one, codes, order, self.classes, self.weights, 0
+                sorted_table.fill, mine, one, codes, order, self.classes, self.weights, 0, 0
             )
             + ensure_compiled(best_first_search.step, *arguments, 0, 0)
             + ensure_compiled(best_first_search.restore_parts, mine, parts, levels, self.top)
@@ -168,11 +170,11 @@ class QuantEngine(Engine):
         whole = Part(*(array[0] for array in self.parts))
         order = np.empty(len(self.rows), np.int32)
         cost = len(self.arities) * len(self.rows)
-        for _ in range(min(max(1, _FILLED // cost), len(self.arities) - self._filled)):
-            sorted_table.fill(
-                self.table, whole, self._columns, order, self.classes, self.weights, self._filled
-            )
-            self._filled += 1
+        begin = self._filled
+        self._filled = min(begin + max(1, _FILLED // cost), len(self.arities))
+        sorted_table.fill(
+            self.table, whole, self._columns, order, self.classes, self.weights, begin, self._filled
+        )
         if self._filled == len(self.arities):
             del self._columns
             best_first_search.restore_parts(self.table, self.parts, self.levels, self.top)

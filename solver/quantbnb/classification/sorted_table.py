@@ -32,8 +32,8 @@ def _set_rank(table: Table, at: int, code: int) -> None:
         table.short_ranks[at] = code
 
 
-@kernel
-def fill(
+@helper
+def _fill_feature(
     table: Table,
     part: Part,
     codes: NDArray[np.int32],
@@ -42,11 +42,7 @@ def fill(
     w: Ints,
     g: int,
 ) -> None:
-    """Gather all that the table holds in the order of feature ``g``; ``part`` gets all rows.
-
-    ``codes`` is (features, rows), ``order`` (rows,) is scratch, ``y`` and ``w`` are class and
-    weight. Feature 0 comes first.
-    """
+    """As :func:`fill`, of one feature ``g``."""
     p, padded, classes, digits = table.sizes
     n, blocks, first = len(y), padded // BLOCK, table.offsets[g]
     bit = np.uint64(1)
@@ -93,6 +89,26 @@ def fill(
             part.prefix[at] = running
     for block in range(1, blocks):
         part.below[g, block] += part.below[g, block - 1]
+
+
+@kernel
+def fill(
+    table: Table,
+    part: Part,
+    codes: NDArray[np.int32],
+    order: NDArray[np.int32],
+    y: Ints,
+    w: Ints,
+    begin: int,
+    end: int,
+) -> None:
+    """Gather all that the table holds in the orders of some features; ``part`` gets all rows.
+
+    ``codes`` is (features, rows), ``order`` (rows,) is scratch, ``y`` and ``w`` are class and
+    weight. Feature 0 comes first.
+    """
+    for g in range(begin, end):
+        _fill_feature(table, part, codes, order, y, w, g)
 
 
 def rank_type(arities: Sequence[int]) -> type[np.int16] | type[np.int32]:

@@ -347,7 +347,8 @@ def test_refuses_states_of_others() -> None:
         rows.engine(3, state={**state, "problem": np.array("other")})
 
 
-def test_pools_grow() -> None:
+def test_pools_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_POINTS", 64)  # fewer than this search needs
     rows = hard()
     whole = solved(rows, 3)
     assert whole.levels.code.shape[1] > module._POINTS
