@@ -15,6 +15,7 @@ from sweep.spec.requested_outputs import (
     SHARDS,
     asked_rashomon,
     asked_shards,
+    asks_division,
     asks_path,
     asks_proof,
     own_options,
@@ -65,9 +66,13 @@ def _asked(own: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]) -> li
     good = asked_rashomon(own)
     if good is not None and any(asked_rashomon(other) != good for other in alike):
         words.append(f"rashomon {good['within']} {good['unit']}")
-    if any(asked_shards(other) != asked_shards(own) for other in alike):
-        words.append(count(asked_shards(own), "shard"))
+    if any(_shards(other) != _shards(own) for other in alike):
+        words.append(_shards(own))
     return words
+
+
+def _shards(options: Mapping[str, Any]) -> str:
+    return "shards auto" if asks_division(options) else count(asked_shards(options), "shard")
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,6 +112,18 @@ class Solver(ABC):
         part.shard = shard
         return part
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether other shards do other parts of each solve."""
+        return self.shard is not None and self.shard.number > 1
+
+    def divides(self, lam: Fraction, limits: Limits) -> bool:
+        """Whether a solve that runs may be stopped and divided into shards.
+
+        They must lose little of what it has proven: its part 0 of 1 tells them.
+        """
+        return False
+
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
         """Fill in defaults; InputError for an unknown option, a wrong value or another mode's."""

@@ -74,10 +74,15 @@ class News(NamedTuple):
 
 
 class Peers(NamedTuple):
-    """The other shards of a solve: both are called between slices of the search."""
+    """The other shards of a solve: all are called between slices of the search.
+
+    ``listens`` says whether there are any: an undivided search has none until it is stopped to be
+    divided.
+    """
 
     tell: Callable[[News], None]
     hear: Callable[[], Sequence[News]]
+    listens: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True)

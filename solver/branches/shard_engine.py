@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solver.branches.base_engine import shape_from
 from solver.branches.engine import ThresholdEngine
@@ -26,6 +27,7 @@ from solver.trees.tree import Shape
 
 _RECORDS = 2**16
 _NO_DUALS, _IMPROVING, _FINAL = range(3)
+_MOST_TOLD = 2**27  # bytes of news
 _NOTHING = 16  # bytes that tell only how far the duals are
 
 
@@ -63,6 +65,7 @@ class ShardEngine(ThresholdEngine):
         settings: Mapping[str, Any],
         shard: Shard,
         most_bytes: int | None,
+        state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.shard, self.most_bytes = shard, most_bytes
         self.given: tuple[int, Shape] | None = None
@@ -75,7 +78,7 @@ class ShardEngine(ThresholdEngine):
         self._ties: Iterator[None] | None = None
         self._settled = False
         self._first: Shape | None = None
-        super().__init__(problem, cost_scale, constraints, settings)
+        super().__init__(problem, cost_scale, constraints, settings, state)
         self._told = np.zeros(len(self.memo.node_hash), np.int64)
         self._told_duals = np.zeros(len(self.table.labels), np.int64)
         if self._improves_duals:
@@ -172,9 +175,9 @@ class ShardEngine(ThresholdEngine):
         """Distinct branches entered, those that others have told excepted."""
         return int(self.memo.used[NODES]) - self._learned - (self._spare >= 0)
 
-    def state(self) -> None:  # type: ignore[override]
-        """None: a shard begins again, with what the others know."""
-        return None
+    def state(self) -> dict[str, NDArray[Any]] | None:  # type: ignore[override]
+        """None of one shard of several, which begins again with what the others know."""
+        return super().state() if self.shard.number == 1 and self._ties is None else None
 
     def grow(self, limit: int | None) -> bool:
         grown = super().grow(limit)
@@ -211,7 +214,9 @@ class ShardEngine(ThresholdEngine):
         if not self._is_divided:
             return b""
         parts = [self._new_duals()]
-        while size := gather(self.space, self._told, self._records):
+        while sum(map(len, parts)) < _MOST_TOLD and (
+            size := gather(self.space, self._told, self._records)
+        ):
             parts.append(self._records[:size].tobytes())
         told = b"".join(parts)
         return zlib.compress(told, 1) if len(told) > _NOTHING else b""

@@ -100,7 +100,7 @@ class Branches(Solver):
             search.offer(self._regrown(problem, initial_tree))
         status = search.run(monitor)
         solution = search.solution(status, self.name, self.version)
-        if self.shard is not None:
+        if self.is_divided:
             solution.extra[FOUND] = search.engine.found
         return solution
 
@@ -115,7 +115,11 @@ class Branches(Solver):
     @property
     def resumes(self) -> bool:
         """See the base class; a shard begins again, with the bounds that other shards tell."""
-        return super().resumes and self.shard is None
+        return super().resumes and not self.is_divided
+
+    def divides(self, lam: Fraction, limits: Limits) -> bool:
+        """See the base class; mode ``full`` does, where :class:`ShardEngine` deals features out."""
+        return self.settings["mode"] == "full" and lam > 0 and limits.splits is None
 
     def _regrown(self, problem: Problem, initial_tree: Tree) -> Tree:
         """A tree from elsewhere with this problem's counts."""
@@ -130,7 +134,8 @@ class Branches(Solver):
         room: int | None,
     ) -> ThresholdEngine:
         if self.shard is not None:
-            return ShardEngine(problem, cost_scale, constraints, self.settings, self.shard, room)
+            shard = self.shard
+            return ShardEngine(problem, cost_scale, constraints, self.settings, shard, room, state)
         return ThresholdEngine(problem, cost_scale, constraints, self.settings, state)
 
     def certify(

@@ -296,6 +296,8 @@ class Search:
             self.next_news = self.seconds + _NEWS_SECONDS
 
     def _tell(self, peers: Peers) -> None:
+        if not peers.listens():
+            return
         tree = None
         if self.engine.upper_bound < min(self.told_cost, *(o.cost for o in self.offered), math.inf):
             tree, self.told_cost = self._own_tree(), self.engine.upper_bound

@@ -159,9 +159,13 @@ class Proper(Solver):
             search.offer(initial_tree)
         status = search.run(monitor)
         solution = search.solution(status, self.name, self.version)
-        if self.shard is not None:
+        if self.is_divided:
             solution.extra[FOUND] = search.engine.found
         return solution
+
+    def divides(self, lam: Fraction, limits: Limits) -> bool:
+        """See the base class; mode ``search`` does."""
+        return bool(self.settings["mode"] == "search")
 
     @classmethod
     def warm_up(cls) -> None:

@@ -2,12 +2,14 @@
 
 A shard is a part of one search (see :mod:`solver.search_shards`). It travels, fails and is
 suspected as a whole task is; its row is made and scored by the worker. Here these rows become one.
+A task with ``shards: auto`` begins as a whole; :meth:`Shards.divide` makes shards of it, and later
+more of them. What the workers were at before is stopped, and the shards hear what it has proven.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -21,6 +23,7 @@ from sweep.graph.backlog import Backlog
 from sweep.plan.plan import Plan, Task
 from sweep.rows.result_rows import Checkpoint, Finished, checkpoint_of, of_part
 from sweep.rows.shard_rows import merge_rows, of_shard
+from sweep.spec.requested_outputs import asks_division
 from sweep.store.shard_files import WORTH
 from sweep.store.store import Store
 from sweep.worker.shard_messages import Known
@@ -37,10 +40,12 @@ class _Divided:
 
     number: int
     best: Checkpoint | None
+    spent: float = 0.0
+    before: list[Row] = field(default_factory=list)
     rows: dict[int, Row] = field(default_factory=dict)
-    proven: deque[tuple[int, bytes]] = field(default_factory=deque)
+    proven: deque[tuple[str, bytes]] = field(default_factory=deque)
     size: int = 0
-    untold: list[tuple[int, bytes]] = field(default_factory=list)
+    untold: list[tuple[str, bytes]] = field(default_factory=list)
     is_better: bool = False
 
     def offer(self, reached: Checkpoint) -> bool:
@@ -57,7 +62,7 @@ class _Divided:
         self.untold, self.is_better = [], False
         return known
 
-    def learn(self, shard: int, proven: bytes) -> None:
+    def learn(self, shard: str, proven: bytes) -> None:
         """Take what a shard has proven. Shards that begin are told the latest of it only."""
         self.untold.append((shard, proven))
         self.proven.append((shard, proven))
@@ -80,6 +85,8 @@ class Shards:
         Rows that the driver has made.
     kept : deque of (str, Shard, Finished)
         Finished shards that are worth keeping on the disk, with the keys of their tasks.
+    waiting : deque of Task
+        Shards of tasks that were divided while they ran. They are not in the backlog.
     """
 
     def __init__(self, store: Store) -> None:
@@ -88,6 +95,7 @@ class Shards:
         self._ended: set[str] = set()
         self.made: list[Row] = []
         self.kept: deque[tuple[str, Shard, Finished]] = deque()
+        self.waiting: deque[Task] = deque()
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -107,6 +115,54 @@ class Shards:
             self.made.append(self._merge(task.key))
             return False
         return task.shard.index not in divided.rows
+
+    def divide(self, shards: Sequence[Task], seconds: float) -> None:
+        """Let shards of a task wait, which are to replace what workers are at of it.
+
+        Parameters
+        ----------
+        shards : sequence of Task
+        seconds : float
+            How long workers have been at it since it was begun or divided.
+        """
+        key = shards[0].key
+        divided = self._open.get(key)
+        if divided is None:
+            divided = self._open[key] = _Divided(0, self._store.checkpoint(key))
+        divided.number, divided.spent = len(shards), divided.spent + seconds
+        divided.before += divided.rows.values()
+        divided.rows.clear()
+        self.waiting += shards
+
+    def take_back(self, tasks: Iterable[Task]) -> list[Task]:
+        """Let shards of tasks that were divided while they ran wait; all other tasks."""
+        current = [task for task in tasks if not self.is_outdated(task)]
+        divided = [t for t in current if t.shard is not None and asks_division(t.solver.options)]
+        self.waiting += divided
+        return [task for task in current if task not in divided]
+
+    def n_parts(self, task: Task) -> int:
+        """How many shards a task is divided into at present; 1 if it is not."""
+        divided = self._open.get(task.key)
+        return 1 if divided is None else divided.number
+
+    def is_outdated(self, task: Task) -> bool:
+        """Whether a task has ended, or was divided into other shards, since this was submitted."""
+        if not asks_division(task.solver.options):
+            return False
+        if task.key in self._ended:
+            return True
+        return self.n_parts(task) != (1 if task.shard is None else task.shard.number)
+
+    def spent(self, task: Task) -> float:
+        """Seconds of search before a task was divided into the shards of this one."""
+        divided = self._open.get(task.key)
+        return 0.0 if divided is None else divided.spent
+
+    def end(self, key: str) -> bool:
+        """Drop the shards of a task that was done as a whole; False if it has ended before."""
+        self._ended.add(key)
+        return self._open.pop(key, None) is not None
 
     def _recall(self, task: Task, shard: Shard) -> _Divided:
         """Begin a task with what earlier drivers have left of it."""
@@ -141,7 +197,7 @@ class Shards:
             return reached.key not in self._ended
         return divided.offer(reached)
 
-    def learn(self, key: str, shard: int, proven: bytes) -> None:
+    def learn(self, key: str, shard: str, proven: bytes) -> None:
         """Take what a running shard has proven."""
         if key in self._open:
             self._open[key].learn(shard, proven)
@@ -177,20 +233,24 @@ class Shards:
         """
         (row,) = finished.rows.to_pylist()
         divided, shard = self._open.get(task.key), task.shard
-        if divided is None or shard is None:
+        if divided is None:
             return [], None
         status = Status(row["status"])
         if not status.has_tree:
             self.fail(task)
-            return [{**row, "error": of_shard(row["error"], shard)}], None
+            error = row["error"] if shard is None else of_shard(row["error"], shard)
+            return [{**row, "error": error}], None
         reached = of_part(checkpoint_of(row))
         is_best = divided.offer(reached)
+        if shard is None or shard.number != divided.number:
+            divided.before.append(row)
+            return [], reached if is_best else None
         if status is Status.STOPPED:
             return [], reached if is_best else None
         divided.rows[shard.index] = row
         if len(divided.rows) == divided.number:
             return [self._merge(task.key)], None
-        if row["seconds"] >= WORTH:
+        if row["seconds"] >= WORTH and not asks_division(task.solver.options):
             self.kept.append((task.key, shard, finished))
         return [], None
 
@@ -209,7 +269,7 @@ class Shards:
     def _merge(self, key: str) -> Row:
         self._ended.add(key)
         divided = self._open.pop(key)
-        row = merge_rows([divided.rows[i] for i in range(divided.number)])
+        row = merge_rows([divided.rows[i] for i in range(divided.number)], divided.before)
         row["attempt"] = max(row["attempt"], self._store.answers.attempts(key) + 1)
         return row
 

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 import traceback
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +27,7 @@ from sweep.clusters.liveness import ClusterWatch, start
 from sweep.graph.backlog import Backlog
 from sweep.graph.batching import Batching
 from sweep.graph.dataset_futures import Data, Sources
+from sweep.graph.division import Division, Search
 from sweep.graph.failure_attribution import Failures
 from sweep.graph.sharded_tasks import Shards
 from sweep.graph.task_payload import CellMaker
@@ -34,6 +35,7 @@ from sweep.plan.plan import Node, Plan, Task
 from sweep.rows import result_rows
 from sweep.rows.result_rows import Checkpoint, Finished, Provenance, as_finished, checkpoint_of
 from sweep.rows.shard_rows import of_shard
+from sweep.spec.spec import MOST_SHARDS
 from sweep.state_transfer.driver_side import Transfer, Transfers
 from sweep.store.store import Store
 from sweep.worker import dask_steps
@@ -41,7 +43,7 @@ from sweep.worker.checkpointing import WANTED
 from sweep.worker.exit_reasons import MEMORY_TOPIC, TellExits
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import LISTENS, PROVEN, deliver
-from sweep.worker.stop_requests import give_up, request_stop, take_over
+from sweep.worker.stop_requests import divide, give_up, request_stop, take_over
 from sweep.worker.tasks import warm_up_aside
 from sweep.worker.timed_batch import REST
 
@@ -117,7 +119,7 @@ class Window:
         self._data = Data(client, plan, run, watch.cluster.is_here, self.notes)
         self._cells = CellMaker(plan, store, self.shards, run.name)
         self._failures = Failures(self.notes)
-        self._batching = Batching(run.batch_seconds)
+        self._batching, self._division = Batching(run.batch_seconds), Division()
         self._out: dict[str, Batch] = {}
         self._stopped: list[Task] = []
         self._least_threads = max(1, watch.cluster.most_workers)
@@ -156,7 +158,8 @@ class Window:
     @property
     def waiting(self) -> int:
         """Tasks that are not submitted, or of which it is not known what is to become."""
-        return len(self.backlog) + self._failures.n_tasks + len(self._stopped)
+        waiting = len(self.backlog) + self._failures.n_tasks + len(self.shards.waiting)
+        return waiting + len(self._stopped)
 
     def stop(self) -> None:
         """Ask all workers to end what they are at; nothing may be submitted after this."""
@@ -196,9 +199,12 @@ class Window:
         """Submit batches until there are enough for all threads."""
         threads = max(self._least_threads, self.watch.threads)
         n_tasks = sum(len(batch.tasks) for batch in self._out.values())
+        while self.shards.waiting:
+            self._submit([self.shards.waiting.popleft()])
         while len(self._out) < threads * self._per_thread(n_tasks, threads):
             if self._failures.again:
-                for part in _split(self._failures.again.popleft()):
+                again = self._failures.again.popleft()
+                for part in _split([t for t in again if not self.shards.is_outdated(t)]):
                     self._submit(part, suspect=True)
                 continue
             taken = self.backlog.take(lambda n: self._batching.size(self.plan.nodes[n]))
@@ -274,6 +280,9 @@ class Window:
         self._cells.forget(batch.tasks)
         if future.status == "finished":
             return self._finished(batch, result)
+        batch.tasks[:] = [task for task in batch.tasks if not self.shards.is_outdated(task)]
+        if not batch.tasks:
+            return None
         error = result[1] if isinstance(result, tuple) else result
         if future.status != "error":
             self._wait_again(batch)  # it was cancelled, or the scheduler is lost
@@ -299,12 +308,16 @@ class Window:
         self._failures.data_were_read(batch.node.number)
         self._batching.took(batch.node, len(tasks), done, result.seconds)
         self._give_back(tasks[done:])
-        rows, is_shard = result.rows, tasks[0].shard is not None
+        is_shard = tasks[0].shard is not None
+        if done and not is_shard and self.shards.is_outdated(tasks[done - 1]):
+            result = self._take_whole(tasks.pop(done - 1), result)
+        rows = result.rows
         stopped = pc.equal(rows["status"], Status.STOPPED.value)
-        some_stopped = pc.any(stopped).as_py()
+        some_stopped = bool(pc.any(stopped).as_py())  # None if there is no row
         self._is_contradicted |= not done or some_stopped
         if some_stopped:  # its worker is about to end, or the run is
-            self._stopped += itertools.compress(tasks, stopped.to_pylist())
+            found = itertools.compress(tasks, stopped.to_pylist())
+            self._stopped += (task for task in found if not self.shards.is_outdated(task))
             if not is_shard:
                 self.snapshots += map(checkpoint_of, rows.filter(stopped).to_pylist())
                 result = result.where(pc.invert(stopped))
@@ -312,6 +325,20 @@ class Window:
             self._take_shard(tasks[0], result)
             return None
         return result
+
+    def _take_whole(self, task: Task, finished: Finished) -> Finished:
+        """Take the last row of a batch, whose task was divided while it ran; the rows to store.
+
+        If it has ended before its worker heard of that, the shards are not needed.
+        """
+        (row,) = finished.rows.slice(len(finished) - 1).to_pylist()
+        if Status(row["status"]) is Status.STOPPED:
+            self.shards.take(task, as_finished([row]))
+            self.snapshots.append(checkpoint_of(row))
+        elif self.shards.end(task.key):
+            self._tell_workers(give_up, task.key)
+            return finished
+        return finished.first(len(finished) - 1)
 
     def _take_rest(self, key: str, begun: int) -> None:
         """Of a running batch, of which a task takes long, take back those that have not begun.
@@ -385,6 +412,7 @@ class Window:
         self._cancel(stuck)
 
     def _give_back(self, tasks: Iterable[Task]) -> None:
+        tasks = self.shards.take_back(tasks)
         for node, some in itertools.groupby(tasks, lambda task: task.node.number):
             self.backlog.give_back(node, [task.number for task in some])
 
@@ -458,9 +486,28 @@ class Window:
         self._mend_data()
         needed = self._failures.workers_of(self._out) | self.transfers.coming
         stuck = self.watch.look(None if self._is_stopping else needed)
+        self._divide()
         for key in stuck - self._out.keys():
             self._data.again(key)
         self._cancel(b for b in self._out.values() if not stuck.isdisjoint(b.needs))
+
+    def _divide(self) -> None:
+        """Divide a running search among idle workers, if nothing else waits for them."""
+        begun = [self._out[key].tasks[-1] for key in self._failures.running & self._out.keys()]
+        begun = [task for task in begun if task.solver.divides(task.lam.exact)]
+        for task in begun:
+            if self.shards.is_outdated(task):  # a worker may have come since
+                self._tell_workers(divide, task.key, self.shards.n_parts(task))
+        if self._is_stopping or self.waiting:
+            return
+        tasks = {task.key: task for task in begun if not self.shards.is_outdated(task)}
+        counts = Counter(task.key for task in begun)
+        searches = {k: Search(self.shards.n_parts(task), counts[k]) for k, task in tasks.items()}
+        idle = self.watch.threads - len(self._out)
+        if (chosen := self._division.choose(searches, idle, MOST_SHARDS)) is not None:
+            key, number, seconds = chosen
+            self.shards.divide(self.plan.shards_of(tasks[key], number), seconds)
+            self._tell_workers(divide, key, number)
 
 
 def _split(tasks: list[Task]) -> list[list[Task]]:

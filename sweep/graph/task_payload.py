@@ -74,6 +74,7 @@ class CellMaker:
             question=question,
             shard=task.shard,
             incumbent=self._shards.incumbent(task),
+            spent=0.0 if is_whole else self._shards.spent(task),
         )
 
     def forget(self, tasks: Sequence[Task]) -> None:

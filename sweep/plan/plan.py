@@ -181,6 +181,14 @@ class Plan:
         index = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
         return np.asarray(np.repeat(numbers, each) + index * self.n_tasks)
 
+    def shards_of(self, task: Task, number: int) -> list[Task]:
+        """The shards of a task that is divided while it runs, numbered as in :meth:`pieces`."""
+        whole = task.number % self.n_tasks
+        return [
+            task._replace(number=whole + i * self.n_tasks, shard=Shard(i, number))
+            for i in range(number)
+        ]
+
     def block_of(self, index: int) -> Block:
         """The block of a task or shard."""
         return self.blocks[bisect.bisect_right(self._starts, index % self.n_tasks) - 1]

@@ -69,6 +69,13 @@ class Cell:
     """The part of the task to solve; None for all of it."""
     incumbent: str | None = None
     """The initial tree of a shard, as JSON: the best that another shard has found."""
+    spent: float = 0.0
+    """Seconds that were searched before the task was divided into the shards of this one."""
+
+    @property
+    def parts(self) -> int:
+        """The number of parts that the task is divided into."""
+        return 1 if self.shard is None else self.shard.number
 
     @property
     def identity(self) -> dict[str, str]:

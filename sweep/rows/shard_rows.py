@@ -19,11 +19,16 @@ SECONDS = "shard_seconds"
 """In the row's ``extra``: the seconds of search of each shard."""
 
 
-def merge_rows(rows: Sequence[Row]) -> Row:
+BEFORE = "seconds_before"
+"""In the row's ``extra``: the seconds of search before the task was divided into these shards."""
+
+
+def merge_rows(rows: Sequence[Row], before: Sequence[Row] = ()) -> Row:
     """The row of a task, from the rows of all its shards in their order.
 
     All that is said of the tree is of the shard that it is from, which has scored it; where and by
-    what that was done is of this shard, too.
+    what that was done is of this shard, too. ``before`` is what was stopped to make these shards;
+    only its effort counts.
 
     Raises
     ------
@@ -35,11 +40,20 @@ def merge_rows(rows: Sequence[Row]) -> Row:
     best = next(r for r, s in zip(rows, solutions, strict=True) if s.tree is merged.tree)
     extra = {name: value for name, value in merged.extra.items() if name != FOUND}
     extra[SECONDS] = [round(solution.seconds, 6) for solution in solutions]
+    if before:
+        seconds = sum(row["seconds"] for row in before)
+        extra[BEFORE] = round(seconds, 6)
+        merged = replace(
+            merged,
+            seconds=merged.seconds + seconds,
+            iterations=merged.iterations + sum(row["iterations"] for row in before),
+            nodes=merged.nodes + sum(row["nodes"] for row in before),
+        )
     return {
         **best,
         **claims_and_effort(replace(merged, extra=extra)),
         "attempt": max(row["attempt"] for row in rows),
-        "started": min(row["started"] for row in rows),
+        "started": min(row["started"] for row in [*before, *rows]),
         "finished": max(row["finished"] for row in rows),
     }
 

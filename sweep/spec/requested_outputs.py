@@ -7,10 +7,11 @@ are part of keys, plans and rows. The solver never sees them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 LAM, PROOF, RASHOMON, SHARDS = "lam", "proof", "rashomon", "shards"
 PATH = "path"
+AUTO_SHARDS: Literal["auto"] = "auto"
 
 
 def with_asks(
@@ -18,7 +19,7 @@ def with_asks(
     lam: str | None,
     proof: bool,
     rashomon: Mapping[str, str] | None = None,
-    shards: int = 1,
+    shards: int | Literal["auto"] = 1,
 ) -> dict[str, Any]:
     """A solver's options with the requests.
 
@@ -56,8 +57,13 @@ def asked_rashomon(options: Mapping[str, Any]) -> Mapping[str, str] | None:
 
 
 def asked_shards(options: Mapping[str, Any]) -> int:
-    """How many shards the task is divided into; 1 if it is not."""
-    return int(options.get(SHARDS, 1))
+    """How many shards the task is divided into before it runs; 1 if it is not."""
+    return 1 if asks_division(options) else int(options.get(SHARDS, 1))
+
+
+def asks_division(options: Mapping[str, Any]) -> bool:
+    """Whether the task may be divided while it runs, for workers that are idle."""
+    return options.get(SHARDS) == AUTO_SHARDS
 
 
 def shown_lam(label: str, options: Mapping[str, Any]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from dask.utils import parse_bytes
 from pydantic import (
@@ -38,6 +39,8 @@ from sweep.spec.requested_outputs import (
     RASHOMON,
     SHARDS,
     asked_shards,
+    asks_division,
+    own_options,
     with_asks,
 )
 from sweep.spec.yaml_reader import (
@@ -78,6 +81,13 @@ class Choice:
     def shards(self) -> int:
         """The number of shards of each task."""
         return asked_shards(self.options)
+
+    def divides(self, lam: Fraction) -> bool:
+        """Whether a running task of this λ may be divided among idle workers."""
+        if not asks_division(self.options) or "nodes" in self.limits:
+            return False
+        limits = Limits(**self.limits)
+        return SOLVERS[self.name](**own_options(self.options)).divides(lam, limits)
 
 
 class EncodingEntry(Strict):
@@ -135,8 +145,9 @@ class SolverEntry(Strict):
     lam: str | None = None  #: path: the exact λ-path instead of a tree for each λ
     proof: bool = False  #: store a certificate with each row
     rashomon: RashomonEntry | None = None  #: find all good trees of each task
-    shards: int = Field(default=1, ge=1, le=MOST_SHARDS)
-    """The number of parts that each task is divided into."""
+    shards: Annotated[int, Field(ge=1, le=MOST_SHARDS)] | Literal["auto"] = 1
+    """The number of parts that each task is divided into. With ``auto`` a task is divided while it
+    runs, if workers are idle."""
 
     @model_validator(mode="before")
     @classmethod
@@ -160,7 +171,7 @@ class SolverEntry(Strict):
         for choice in _ablated(name, options, entry["ablate"]):
             _checked(lambda chosen: _split_options(name, chosen), choice, "options")
             if _is_divided(data):
-                _checked(lambda chosen: _check_part(name, chosen), choice, SHARDS)
+                _checked(lambda c: _check_part(name, c, asks_division(data)), choice, SHARDS)
         return entry
 
     def expand(self, seed: int) -> Iterator[Choice]:
@@ -247,7 +258,7 @@ def _able(names: Iterator[str]) -> str:
 def _is_divided(data: Mapping[str, Any]) -> bool:
     """Whether more than one shard is asked for. Invalid numbers are refused later."""
     number = data.get(SHARDS)
-    return type(number) is int and number > 1
+    return asks_division(data) or (type(number) is int and number > 1)
 
 
 def _check_shards(solver: str, data: Mapping[str, Any]) -> None:
@@ -267,10 +278,15 @@ def _check_shards(solver: str, data: Mapping[str, Any]) -> None:
         )
 
 
-def _check_part(solver: str, given: Mapping[str, Any]) -> None:
-    """Let a solver refuse shards with these options."""
+def _check_part(solver: str, given: Mapping[str, Any], at_work: bool) -> None:
+    """Let a solver refuse shards with these options, or its division at work."""
     settings, _ = _split_options(solver, given)
-    SOLVERS[solver](**settings).part(Shard(0, 2))
+    part = SOLVERS[solver](**settings).part(Shard(0, 2))
+    if at_work and not part.divides(Fraction(1), Limits()):
+        raise InputError(
+            f"solver {solver!r} with these options cannot be divided while it runs; write the "
+            "number of shards"
+        )
 
 
 def _split_options(solver: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -24,7 +24,7 @@ from sweep.worker.exit_reasons import GUARDED
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import exchange
 from sweep.worker.state_pace import Pace
-from sweep.worker.stop_requests import is_given_up, is_stopped
+from sweep.worker.stop_requests import is_divided, is_given_up, is_stopped
 from sweep.worker.worker_watchdogs import GUARD, TIME_GUARD
 
 WORTH = 5.0
@@ -64,17 +64,17 @@ class Keeper:
 
     def monitor(self) -> Monitor:
         """How the search is followed and stopped."""
-        run, key = self._run, self._cell.key
+        name, key, parts = self._run.name, self._cell.key, self._cell.parts
         return Monitor(
-            lambda: is_stopped(run.name) or is_given_up(run.name, key),
+            lambda: is_stopped(name) or is_given_up(name, key) or is_divided(name, key, parts),
             self._snapshot,
-            run.checkpoint_seconds,
+            self._run.checkpoint_seconds,
         )
 
     def on_time(self, seconds: float | None) -> AbstractContextManager[None]:
         """Guard a search with N seconds left; the driver is told before the end."""
         cell = self._cell
-        before = cell.checkpoint.seconds if cell.checkpoint else 0.0
+        before = cell.checkpoint.seconds if cell.checkpoint else cell.spent
 
         def report(ran: float) -> None:
             why = f"it ran {before + ran:.0f} s, its limit is {cell.limits['seconds']:g} s"

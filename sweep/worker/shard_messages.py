@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,6 +14,8 @@ from solver.objective.exact_objective import objective
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 from sweep.rows.result_rows import Cell, Checkpoint
+from sweep.spec.requested_outputs import asks_division
+from sweep.worker.stop_requests import is_divided
 
 PROVEN = "proven"
 """The kind of the event that tells what a shard has proven."""
@@ -29,21 +31,21 @@ class Known(NamedTuple):
     ----------
     tree : str or None
         A better tree, as JSON.
-    proven : sequence of (int, bytes)
-        See :class:`solver.monitor.News`, and before each the index of the shard that proved it.
+    proven : sequence of (str, bytes)
+        See :class:`solver.monitor.News`, and before each the name of the shard that proved it.
     """
 
     tree: str | None
-    proven: Sequence[tuple[int, bytes]]
+    proven: Sequence[tuple[str, bytes]]
 
 
-_unread: dict[tuple[str, str], deque[Known]] = {}
+_unread: defaultdict[tuple[str, str], list[deque[Known]]] = defaultdict(list)
 
 
 def deliver(run: str, key: str, known: Known) -> None:
-    """Tell a shard that runs here, if one does; called on the worker by the driver."""
-    if (run, key) in _unread:
-        _unread[run, key].append(known)
+    """Tell the shards of a task that run here; called on the worker by the driver."""
+    for unread in _unread.get((run, key), ()):
+        unread.append(known)
 
 
 @contextmanager
@@ -51,6 +53,8 @@ def exchange(
     run: str, cell: Cell, problem: Problem, address: str | None, send: Callable[..., None]
 ) -> Iterator[Peers | None]:
     """Let a search hear of the other shards of its task while it runs.
+
+    One that may be divided tells them what it has proven when it is stopped for that.
 
     Under a limit of nodes it must not: where it stops would depend on which shard came first.
 
@@ -61,10 +65,13 @@ def exchange(
     send : callable
         Tells the driver, see :meth:`sweep.worker.checkpointing.Keeper.send`.
     """
-    if cell.shard is None or address is None or "nodes" in cell.limits:
+    is_whole = cell.shard is None
+    is_alone = is_whole and not asks_division(cell.options)
+    if is_alone or address is None or "nodes" in cell.limits:
         yield None
         return
-    own, unread = cell.shard.index, deque[Known]()
+    own = "whole" if cell.shard is None else f"{cell.shard.index} of {cell.shard.number}"
+    unread = deque[Known]()
 
     def tell(news: News) -> None:
         if news.tree is not None:
@@ -84,9 +91,14 @@ def exchange(
             heard += [News(None, proven) for shard, proven in known.proven if shard != own]
         return heard
 
-    _unread[run, cell.key] = unread
-    send(LISTENS, worker=address)
+    def listens() -> bool:
+        return not is_whole or is_divided(run, cell.key, cell.parts)
+
+    everyone = _unread[run, cell.key]
+    everyone.append(unread)
+    if not is_whole:
+        send(LISTENS, worker=address)
     try:
-        yield Peers(tell, hear)
+        yield Peers(tell, hear, listens)
     finally:
-        del _unread[run, cell.key]
+        everyone[:] = [other for other in everyone if other is not unread]

@@ -18,6 +18,7 @@ LEAVING = "leaving"
 
 _stopped: set[str] = set()
 _given_up: set[tuple[str, str]] = set()
+_parts: dict[tuple[str, str], int] = {}
 _latest: dict[str, str] = {}
 _leaving = threading.Event()
 
@@ -36,6 +37,17 @@ def give_up(run: str, key: str) -> None:
 def is_given_up(run: str, key: str) -> bool:
     """Whether a shard of this task has failed."""
     return (run, key) in _given_up
+
+
+def divide(run: str, key: str, number: int) -> None:
+    """Tell what runs of a task to stop: it is divided into so many shards from now on; called on
+    the worker by the driver."""
+    _parts[run, key] = number
+
+
+def is_divided(run: str, key: str, number: int) -> bool:
+    """Whether this task was divided into other shards than those of which there are so many."""
+    return _parts.get((run, key), number) != number
 
 
 def name_run(store: str) -> str:

@@ -31,6 +31,7 @@ from solver.limits import Limits
 from solver.path.path import Path
 from solver.path.path_search import find_path
 from solver.problem.problem import Problem
+from solver.search_shards import Shard
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from solver.verify.solution_checks import beyond_limits
@@ -48,14 +49,20 @@ from sweep.rows.path_checkpoint import (
 )
 from sweep.rows.path_columns import path_columns, path_disagreement
 from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
-from sweep.spec.requested_outputs import asked_rashomon, asks_path, asks_proof, own_options
+from sweep.spec.requested_outputs import (
+    asked_rashomon,
+    asks_division,
+    asks_path,
+    asks_proof,
+    own_options,
+)
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper
 from sweep.worker.encode import encode, n_features_encoded
 from sweep.worker.first_on_machine import first_on_machine
 from sweep.worker.rashomon_sets import find_good_trees
 from sweep.worker.run_settings import Run
-from sweep.worker.stop_requests import is_stopped
+from sweep.worker.stop_requests import is_divided, is_stopped
 from sweep.worker.timed_batch import BatchCells
 
 Row = dict[str, Any]
@@ -196,8 +203,8 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
     try:
         limits = Limits(**_remaining(cell))
         solver = get_solver(cell.solver)(**own_options(cell.options))
-        if cell.shard is not None:
-            solver = solver.part(cell.shard)
+        if cell.shard is not None or asks_division(cell.options):
+            solver = solver.part(cell.shard or Shard(0, 1))
         keeper = Keeper(run, cell, worker)
         if limits.seconds is not None:
             warm_up(cell.solver)  # compiling is not part of the search's time
@@ -214,7 +221,9 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
         trees = [found.solution.tree] if found.path is None else found.path.trees
         tested = [_tested(prepared, tree) for tree in trees]
         solution = found.solution
-        if proof is not None and proof.stopped:
+        was_divided = cell.shard is None and is_divided(run.name, cell.key, 1)
+        if was_divided or (proof is not None and proof.stopped):
+            # A search that is divided may have been at choosing among equally good trees.
             solution = replace(solution, status=Status.STOPPED)
         elif good is not None:
             solution = replace(solution, status=good.status)
@@ -327,6 +336,8 @@ def _solve_path(
 def _remaining(cell: Cell) -> dict[str, Any]:
     """The cell's limits, less the time that an interrupted attempt has spent."""
     seconds = cell.limits.get("seconds")
+    if seconds is not None and cell.spent > 0:
+        return {**cell.limits, "seconds": max(0.0, seconds - cell.spent)}
     if cell.checkpoint is None or seconds is None:
         return cell.limits
     # A path must at least be told again what it has solved, which takes no search.

@@ -3,6 +3,7 @@ and the row is that of a quiet run."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.helpers.drivers import Drive, wait_for_done
 pytestmark = pytest.mark.faults
 
 
-def spec(shards: int, **options: Any) -> str:
+def spec(shards: int | str, **options: Any) -> str:
     return f"""
 name: divided
 datasets: [monks-1]
@@ -28,9 +29,9 @@ validation: {{kind: holdout, test: 0.25}}
 """.replace("'", "").replace("True", "true")
 
 
-def ran(folder: Path, kind: str = "shard") -> dict[int, int]:
+def ran(folder: Path, kind: str = "shard", number: int | str = "*") -> dict[int, int]:
     """How often each shard has begun."""
-    marks = folder.glob(f"{kind}-*-of-*")
+    marks = folder.glob(f"{kind}-*-of-{number}")
     return {int(path.name.split("-")[1]): path.stat().st_size for path in marks}
 
 
@@ -125,3 +126,45 @@ def test_ctrl_c_keeps_the_best_tree_and_resume_begins_with_it(tmp_path: Path) ->
     assert set(ran(tmp_path, "given")) >= {0, 1}
     assert answer(drive)["status"] == "optimal"
     assert sweep_status(drive.out).unfinished == 0
+
+
+def test_a_running_task_is_divided_among_idle_workers(
+    tmp_path: Path, whole: dict[str, Any]
+) -> None:
+    drive = Drive(tmp_path)
+    drive.hold()
+    with drive.start("run", spec("auto")) as process:
+        wait_until(lambda: ran(tmp_path, number=2) == {0: 1, 1: 1})
+        drive.release()
+        out, err = process.communicate()
+    assert process.returncode == 0, out + err
+    assert answer(drive) == whole
+    extra = json.loads(drive.rows().set_index("solver").loc["divider", "extra"])
+    assert (extra["shards"], len(extra["shard_seconds"])) == (2, 2)
+    assert extra["seconds_before"] >= 5
+
+
+@pytest.mark.parametrize("fault", [{"fatal": 1}, {"wrong": 1}, {}])
+def test_a_shard_of_a_running_task_fails_or_its_driver_dies(
+    tmp_path: Path, whole: dict[str, Any], fault: dict[str, int]
+) -> None:
+    drive = Drive(tmp_path)
+    drive.hold()
+    with drive.start("run", spec("auto", **fault)) as process:
+        wait_until(lambda: len(ran(tmp_path, number=2)) == 2)
+        if not fault:
+            drive.wait_until_held()
+            process.kill()
+        drive.release()
+        out, err = process.communicate()
+    if "wrong" in fault:
+        row = drive.rows().set_index("solver").loc["divider"]
+        assert (row["status"], process.returncode) == ("error", 1), out + err
+        assert "wrong on purpose (in shard 1 of 0 … 1)" in row["error"]
+    if "fatal" in fault:
+        assert process.returncode == 0, out + err
+        assert ran(tmp_path, number=2) == {0: 1, 1: 2}
+    else:
+        assert drive.finish("resume")["code"] == 0
+    assert answer(drive) == whole
+    assert sweep_status(drive.out).done == 2

@@ -460,6 +460,9 @@ class Divider(_Leaf):
         gate.leave()
         return self._found(problem, lam, best, initial_tree, status, time.perf_counter() - began)
 
+    def divides(self, lam: Fraction, limits: Limits) -> bool:
+        return True
+
     def _fail(self, shard: Shard) -> None:
         folder = Path(os.environ[SCRATCH])
         for way in ("fatal", "wrong"):

@@ -32,7 +32,7 @@ from solver.solution import Solution, Status
 from solver.trees.tree import Shape, shape_of
 from solver.verify.scorer import score
 from tests.helpers.random_examples import examples
-from tests.helpers.shard_party import Party, solve_together
+from tests.helpers.shard_party import Party, solve_and_divide, solve_together
 
 _NONE = Fraction(10**9), 0
 
@@ -139,7 +139,15 @@ def check_together(*case: Any) -> None:
     agrees(solve_together(own, problem, lam, limits, number, at_once), own, problem, lam, limits)
 
 
-@pytest.mark.parametrize("check", [check_alone, check_together])
+def check_divided(*case: Any) -> None:
+    problem, lam, limits, number, at_once, chosen = case
+    own = Branches(**chosen)
+    stages = [(1, 3 * number), (number, 2)] if at_once else [(1, number - 2)]
+    parts = solve_and_divide(own, problem, lam, limits, [*stages, (2 * number, 0)])
+    agrees(parts, own, problem, lam, limits)
+
+
+@pytest.mark.parametrize("check", [check_alone, check_together, check_divided])
 @settings(max_examples=60, deadline=None)
 @given(case=st.tuples(problems(), lams, limit_sets, numbers, st.booleans(), options))
 def test_parts_are_the_whole(check: Callable[..., None], case: Any) -> None:
@@ -147,7 +155,7 @@ def test_parts_are_the_whole(check: Callable[..., None], case: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", [check_alone, check_together])
+@pytest.mark.parametrize("check", [check_alone, check_together, check_divided])
 @settings(max_examples=examples(200), deadline=None)
 @given(case=st.tuples(problems(30, 7), lams, limit_sets, numbers, st.booleans(), options))
 def test_parts_are_the_whole_on_hundreds(check: Callable[..., None], case: Any) -> None:
@@ -174,6 +182,15 @@ def hard() -> Problem:
     draw = np.random.default_rng(7)
     codes = draw.integers(0, 2, (300, 14))
     return Problem.from_codes(codes, (codes[:, :4].sum(axis=1) + draw.integers(0, 2, 300)) % 3)
+
+
+def test_what_a_divided_search_has_proven_is_not_proven_again(hard: Problem) -> None:
+    own, lam = Branches(), Fraction(1, 120)
+    whole = own.part(Shard(0, 1)).solve(hard, lam)
+    merged = merge(solve_and_divide(own, hard, lam, Limits(), [(1, whole.iterations // 2), (2, 0)]))
+    assert merged.objective == whole.objective
+    assert shape_of(merged.tree) == shape_of(whole.tree)
+    assert merged.iterations < 0.75 * whole.iterations
 
 
 def test_parts_that_hear_of_each_other_share_the_work(hard: Problem) -> None:

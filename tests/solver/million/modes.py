@@ -18,6 +18,7 @@ from solver.osdt.engine import BOUNDS
 from solver.osdt.scheduling_policies import POLICIES
 from solver.search_shards import Shard, merge
 from solver.trees.tree import Shape
+from tests.helpers.shard_party import solve_and_divide
 from tests.solver.million.check import (
     Wrong,
     check_anytime,
@@ -199,6 +200,25 @@ def in_shards(run: Run) -> None:
             parts.append((index, solve(index, None, best)))
             best = parts[-1][1].tree if chance.random() < 0.5 else best
         parts = [part for _, part in sorted(parts, key=lambda pair: pair[0])]
+    _check_shards(run, parts)
+
+
+def divided_at_work(run: Run) -> None:
+    """Searches that are stopped and divided prove the optimum with what they have proven."""
+    asked, chance = run.question, run.chance
+    own, limits = get_solver(run.solver)(**run.options), asked.limits()
+    stages = [(1, chance.randrange(60))]
+    if own.divides(asked.lam, limits):
+        if chance.random() < 0.5:
+            stages.append((2, chance.randrange(30)))
+        stages.append((chance.choice((2, 3, 5)) * stages[-1][0], 0))
+    parts = solve_and_divide(own, asked.table.problem, asked.lam, limits, stages)
+    run.solves += sum(number for number, _ in stages)
+    _check_shards(run, parts)
+
+
+def _check_shards(run: Run, parts: list[Solution]) -> None:
+    asked = run.question
     for part in parts:
         check_tree(asked, part.tree)
     merged = merge(parts)
@@ -385,7 +405,8 @@ MODES = (
         "branches, initial tree", 50, "branches", CODES, begins_with_a_tree, some_branches_options
     ),
     Mode("branches, λ-path", 50, "branches", CODES, traces_the_path, some_branches_options),
-    Mode("branches, shards", 40, "branches", CODES, in_shards, some_branches_options),
+    Mode("branches, shards", 25, "branches", CODES, in_shards, some_branches_options),
+    Mode("branches, divided", 15, "branches", CODES, divided_at_work, some_branches_options),
     Mode("osdt", 50, "osdt", BITS, proves),
     Mode("osdt, any options", 20, "osdt", BITS, proves, osdt_options, harder=False),
     Mode("osdt, stopped and resumed", 10, "osdt", BITS, stops_and_goes_on, osdt_policies),
@@ -414,7 +435,8 @@ MODES = (
     Mode("proper, limits", 2, "proper", NUMBERS, meets_limits, memo, few_splits),
     Mode("proper, slices", 1, "proper", NUMBERS, proves_in_slices, memo, few_splits),
     Mode("proper, λ-path", 1, "proper", NUMBERS, traces_the_path, memo, few_splits),
-    Mode("proper, shards", 2, "proper", (*NUMBERS, "points"), in_shards, memo, few_splits),
+    Mode("proper, shards", 1, "proper", (*NUMBERS, "points"), in_shards, memo, few_splits),
+    Mode("proper, divided", 1, "proper", (*NUMBERS, "points"), divided_at_work, memo, few_splits),
     Mode("proper, mode paper", 1, "proper", ("numbers",), proves, paper_proper, few_splits, False),
     Mode("proper, regression", 2, "proper", TARGETS, proves, memo, few_splits),
 )

@@ -26,7 +26,7 @@ from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status
 from solver.verify.scorer import score
 from tests.helpers.random_examples import examples
-from tests.helpers.shard_party import Party, solve_together
+from tests.helpers.shard_party import Party, solve_and_divide, solve_together
 from tests.naive_geometry import best_cost
 
 TWO, THREE = Limits(splits=2), Limits(splits=3)
@@ -132,6 +132,22 @@ def test_parts_that_hear_of_each_other_give_an_equally_good_tree(
     own = Proper(rules=family)
     whole = own.solve(problem, lam, limits)
     merged = merge(solve_together(own, problem, lam, limits, number, at_once))
+    assert (merged.objective, merged.splits) == (whole.objective, whole.splits)
+    assert (merged.status, merged.lower_bound) == (whole.status, whole.lower_bound)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    problem=problems(), family=families, lam=lams, limits=limit_sets, number=st.integers(2, 4),
+    steps=st.integers(0, 40),
+)  # fmt: skip
+def test_a_search_that_is_divided_while_it_runs_gives_an_equally_good_tree(
+    problem: Problem, family: str, lam: Fraction, limits: Limits, number: int, steps: int
+) -> None:
+    own = Proper(rules=family)
+    whole = own.solve(problem, lam, limits)
+    stages = [(1, steps), (2, steps // 2), (2 * number, 0)]
+    merged = merge(solve_and_divide(own, problem, lam, limits, stages))
     assert (merged.objective, merged.splits) == (whole.objective, whole.splits)
     assert (merged.status, merged.lower_bound) == (whole.status, whole.lower_bound)
 

@@ -292,17 +292,87 @@ def test_running_shards_are_told_each_thing_once(
     plan: Plan, store: Store, row: Row, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shards, pieces = Shards(store), shards_of(plan)
-    shards.learn(row["key"], 0, b"a")  # of a task that is not open
+    shards.learn(row["key"], "0 of 3", b"a")  # of a task that is not open
     assert shards.is_due(pieces[0])
     assert not [*shards.news()]
-    shards.learn(row["key"], 0, b"a")
-    shards.learn(row["key"], 1, b"b")
-    assert [*shards.news()] == [(row["key"], Known(None, [(0, b"a"), (1, b"b")]))]
+    shards.learn(row["key"], "0 of 3", b"a")
+    shards.learn(row["key"], "1 of 3", b"b")
+    assert [*shards.news()] == [(row["key"], Known(None, [("0 of 3", b"a"), ("1 of 3", b"b")]))]
     assert not [*shards.news()]
     assert shards.see(Checkpoint(row["key"], row["tree"], row["objective_exact"], "0", 0.0, 0))
     assert [*shards.news()] == [(row["key"], Known(row["tree"], []))]
-    assert shards.known(row["key"]) == Known(row["tree"], [(0, b"a"), (1, b"b")])
+    assert shards.known(row["key"]) == Known(row["tree"], [("0 of 3", b"a"), ("1 of 3", b"b")])
     monkeypatch.setattr(sharded_tasks, "MOST_PROVEN", 2)
-    shards.learn(row["key"], 2, b"c")
-    assert shards.known(row["key"]) == Known(row["tree"], [(1, b"b"), (2, b"c")])
+    shards.learn(row["key"], "2 of 3", b"c")
+    assert shards.known(row["key"]) == Known(row["tree"], [("1 of 3", b"b"), ("2 of 3", b"c")])
     assert shards.known("another") == Known(None, ())
+
+
+AT_WORK = SPEC.replace("shards: 3", "shards: auto")
+
+
+def test_a_running_task_is_divided_and_divided_again(
+    store: Store, row: Row, prepared: tasks.Prepared
+) -> None:
+    plan, shards = make_plan(parse_spec(AT_WORK)), Shards(store)
+    whole, other = plan.task(0), plan.task(1)
+    row = {**row, "key": whole.key}
+    assert whole.shard is None
+    assert not shards.is_outdated(whole)
+    shards.divide(plan.shards_of(whole, 2), 7.0)
+    assert shards.is_outdated(whole)
+    assert not shards.is_outdated(other)
+    two = [*shards.waiting]
+    shards.waiting.clear()
+    assert [task.shard for task in two] == [Shard(0, 2), Shard(1, 2)]
+    assert [plan.block_of(task.number) for task in two] == 2 * [plan.block_of(0)]
+    assert len({task.number for task in two}) == 2
+    assert shards.take(whole, as_finished([part(row, status="stopped")]))[0] == []
+    assert shards.incumbent(two[0]) == row["tree"]
+    assert shards.take(two[0], as_finished([part(row)])) == ([], None)
+    shards.divide(plan.shards_of(two[1], 4), 5.0)
+    four = [*shards.waiting]
+    assert [task.shard for task in four] == [Shard(i, 4) for i in range(4)]
+    assert (shards.n_parts(whole), shards.spent(four[0])) == (4, 12.0)
+    assert shards.take_back([whole, other, two[1]]) == [other]
+    shards.waiting.clear()
+    assert shards.take_back([four[2]]) == []
+    assert [*shards.waiting] == [four[2]]
+    assert shards.take(two[1], as_finished([worse(row, prepared, status="stopped")])) == ([], None)
+    made = [shards.take(task, as_finished([part(row)]))[0] for task in four]
+    assert made[:3] == [[], [], []]
+    ((merged,),) = made[3:]
+    extra = json.loads(merged["extra"])
+    assert (merged["status"], merged["objective_exact"]) == ("optimal", row["objective_exact"])
+    assert merged["iterations"] == 7 * row["iterations"]
+    assert extra["shards"] == len(extra["shard_seconds"]) == 4
+    assert extra["seconds_before"] == pytest.approx(3 * row["seconds"], abs=1e-5)
+    assert shards.is_outdated(four[0])
+    assert not shards.end(whole.key)
+
+
+def test_a_task_that_ends_as_it_is_divided_needs_no_shards(store: Store) -> None:
+    plan, shards = make_plan(parse_spec(AT_WORK)), Shards(store)
+    whole = plan.task(0)
+    shards.divide(plan.shards_of(whole, 2), 7.0)
+    one, two = shards.waiting
+    assert shards.end(whole.key)
+    assert shards.is_outdated(one)
+    assert shards.take_back([two]) == []
+
+
+def test_what_cannot_be_divided_while_it_runs_is_refused() -> None:
+    for solver in ("quantbnb", "branches, options: {mode: paper}", "cart"):
+        with pytest.raises(InputError, match=r"shards|divided"):
+            parse_spec(AT_WORK.replace("branches", solver))
+    with pytest.raises(InputError, match="λ-path cannot be done in shards"):
+        parse_spec(AT_WORK.replace("shards: auto", "shards: auto, lam: path"))
+    with pytest.raises(InputError, match="shards"):
+        parse_spec(AT_WORK.replace("auto", "many"))
+    assert not make_plan(parse_spec(SPEC)).task(0).solver.divides(Fraction(1, 20))
+    choice = make_plan(parse_spec(AT_WORK)).task(0).solver
+    assert choice.divides(Fraction(1, 20))
+    assert not choice.divides(Fraction(0))
+    for limit in ("nodes: 9", "splits: 3"):
+        limited = AT_WORK.replace("shards: auto", f"shards: auto, options: {{{limit}}}")
+        assert not make_plan(parse_spec(limited)).task(0).solver.divides(Fraction(1, 20))

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from solver.monitor import News
 from solver.problem.problem import Problem
 from solver.search_shards import Shard
 from sweep.rows.result_rows import Cell, Checkpoint
+from sweep.worker import stop_requests
 from sweep.worker.shard_messages import LISTENS, PROVEN, Known, deliver, exchange
+from sweep.worker.stop_requests import divide
 
 PROBLEM = Problem.from_codes([[0], [1]], [0, 1])
 TREE = PROBLEM.grow((0, (-1, -1)))
@@ -29,9 +33,9 @@ class Driver:
 def test_a_shard_hears_of_all_but_its_own_proofs() -> None:
     with exchange("run", CELL, PROBLEM, "tcp://here", Driver().send) as peers:
         assert peers is not None
-        deliver("run", "k", Known(TREE.to_json(), [(0, b"a"), (1, b"b")]))
-        deliver("run", "another", Known(None, [(0, b"c")]))
-        deliver("run", "k", Known(None, [(2, b"d")]))
+        deliver("run", "k", Known(TREE.to_json(), [("0 of 3", b"a"), ("1 of 3", b"b")]))
+        deliver("run", "another", Known(None, [("0 of 3", b"c")]))
+        deliver("run", "k", Known(None, [("1 of 2", b"d")]))
         heard = peers.hear()
         assert [(news.tree and news.tree.splits, news.proven) for news in heard] == [
             (1, b""),
@@ -51,13 +55,13 @@ def test_what_a_shard_tells() -> None:
     assert listens == (LISTENS, {"worker": "tcp://here"})
     assert kind == "snapshot"
     assert Checkpoint(**told["checkpoint"]).objective == "1/10"
-    assert proven == (PROVEN, {"shard": 1, "proven": b"e"})
+    assert proven == (PROVEN, {"shard": "1 of 3", "proven": b"e"})
 
 
 def test_a_shard_that_has_ended_hears_nothing() -> None:
     with exchange("run", CELL, PROBLEM, "tcp://here", Driver().send) as peers:
         assert peers is not None
-    deliver("run", "k", Known(None, [(0, b"a")]))
+    deliver("run", "k", Known(None, [("0 of 3", b"a")]))
     assert not peers.hear()
 
 
@@ -68,3 +72,30 @@ def test_searches_that_must_not_hear_of_others() -> None:
         with exchange("run", cell, PROBLEM, address, driver.send) as peers:
             assert peers is None
     assert not driver.heard
+
+
+def test_two_shards_on_one_worker_hear_the_same() -> None:
+    other = replace(CELL, shard=Shard(0, 3))
+    with exchange("run", CELL, PROBLEM, "tcp://here", Driver().send) as peers:
+        assert peers is not None
+        with exchange("run", other, PROBLEM, "tcp://here", Driver().send) as others:
+            assert others is not None
+            deliver("run", "k", Known(None, [("2 of 3", b"a")]))
+            assert [news.proven for news in others.hear()] == [b"a"]
+        deliver("run", "k", Known(None, [("2 of 3", b"b")]))
+        assert [news.proven for news in peers.hear()] == [b"a", b"b"]
+
+
+def test_a_search_that_may_be_divided_tells_nothing_until_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stop_requests, "_parts", {})
+    driver, whole = Driver(), replace(CELL, shard=None, options={"shards": "auto"})
+    with exchange("run", whole, PROBLEM, "tcp://here", driver.send) as peers:
+        assert peers is not None
+        assert not driver.heard
+        assert not peers.listens()
+        divide("run", "k", 4)
+        assert peers.listens()
+        peers.tell(News(None, b"e"))
+    assert driver.heard == [(PROVEN, {"shard": "whole", "proven": b"e"})]
