@@ -302,8 +302,10 @@ def _show_plan(plan: Plan, folder: str) -> None:
     cells: dict[tuple[str, ...], int] = {}
     for block in plan.blocks:
         encoding, solver = _told_apart(block.node.encoding, encodings), block.solver
-        shards = f" in {solver.shards} shards" if solver.shards > 1 else ""
-        names = (block.node.info.dataset, encoding, _told_apart(solver, solvers) + shards)
+        name = _told_apart(solver, solvers)
+        if solver.shards > 1 and "shard" not in name:
+            name += f" in {solver.shards} shards"
+        names = (block.node.info.dataset, encoding, name)
         cell = (*names, _shown_lams(block))
         cells[cell] = cells.get(cell, 0) + len(block.lams)
     click.echo(f"{plan.spec.name}: {count(plan.n_tasks, 'task')}, results in {folder}\n")

@@ -33,6 +33,7 @@ from sweep.spec.folds import NoValidation, Validation
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
 from sweep.spec.rashomon_entry import RashomonEntry
 from sweep.spec.requested_outputs import (
+    AUTO_SHARDS,
     LAM,
     PATH,
     PROOF,
@@ -232,8 +233,19 @@ def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
         raise problem(f"solver {solver!r} cannot give a proof; {able}", PROOF)
     if data.get(RASHOMON) is not None:
         _check_rashomon(solver, data)
+    _check_number(data.get(SHARDS, 1))
     if _is_divided(data):
         _check_shards(solver, data)
+
+
+def _check_number(shards: Any) -> None:
+    is_number = type(shards) is int and 1 <= shards <= MOST_SHARDS
+    if not is_number and shards != AUTO_SHARDS:
+        raise problem(
+            f"{shards!r} is no number of shards; write a whole number from 1 to {MOST_SHARDS:,}, "
+            "or auto",
+            SHARDS,
+        )
 
 
 def _check_rashomon(solver: str, data: Mapping[str, Any]) -> None:
@@ -256,7 +268,7 @@ def _able(names: Iterator[str]) -> str:
 
 
 def _is_divided(data: Mapping[str, Any]) -> bool:
-    """Whether more than one shard is asked for. Invalid numbers are refused later."""
+    """Whether more than one shard is asked for. Invalid numbers are refused elsewhere."""
     number = data.get(SHARDS)
     return asks_division(data) or (type(number) is int and number > 1)
 

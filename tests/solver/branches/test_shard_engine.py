@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from fractions import Fraction
@@ -20,11 +21,11 @@ from solver.branches.shard_engine import ShardEngine
 from solver.branches.solver import Branches
 from solver.engine import driver
 from solver.engine.tree_constraints import TreeConstraints
-from solver.errors import UnsupportedError
+from solver.errors import InputError, UnsupportedError
 from solver.kernels.constants import FULL, PROVEN
 from solver.kernels.simd import LANES
 from solver.limits import Limits
-from solver.monitor import Monitor, News, Peers
+from solver.monitor import Monitor, News, Peers, Snapshot
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.search_shards import FOUND, Shard, merge
@@ -191,6 +192,24 @@ def test_what_a_divided_search_has_proven_is_not_proven_again(hard: Problem) -> 
     assert merged.objective == whole.objective
     assert shape_of(merged.tree) == shape_of(whole.tree)
     assert merged.iterations < 0.75 * whole.iterations
+
+
+def test_a_search_that_may_be_divided_goes_on_from_its_state(hard: Problem) -> None:
+    own, lam, states = Branches().part(Shard(0, 1)), Fraction(1, 120), list[Any]()
+    whole, steps = own.solve(hard, lam), itertools.count()
+
+    def keep(seen: Snapshot) -> None:
+        assert seen.state is not None
+        states.append({name: np.array(array) for name, array in seen.state().items()})
+
+    monitor = Monitor(lambda: next(steps) > 20, keep)
+    stopped = own.solve(hard, lam, monitor=monitor)
+    assert stopped.status is Status.STOPPED
+    again = own.solve(hard, lam, initial_tree=stopped.tree, state=states[-1])
+    assert (again.status, again.tree) == (Status.OPTIMAL, whole.tree)
+    assert 0 < stopped.iterations < again.iterations < 1.1 * whole.iterations
+    with pytest.raises(InputError, match="cannot go on from a state"):
+        Branches().part(Shard(0, 2)).solve(hard, lam, state=states[-1])
 
 
 def test_parts_that_hear_of_each_other_share_the_work(hard: Problem) -> None:
