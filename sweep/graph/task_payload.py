@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from solver.catalogue import SOLVERS
 from sweep.graph.sharded_tasks import Shards
 from sweep.plan.plan import Plan, Task
-from sweep.rows.result_rows import Cell
+from sweep.rows.result_rows import Cell, Checkpoint
 from sweep.store.search_states import Held
 from sweep.store.store import Store
 
@@ -48,11 +49,13 @@ class CellMaker:
         if held is None:
             return cell
         self.held[cell.key] = held
-        checkpoint = cell.checkpoint
+        checkpoint, better = cell.checkpoint, None
         if checkpoint is None or checkpoint.seconds < held.reached.seconds:
+            if checkpoint is not None:  # shards may have found another tree since
+                better = _better(checkpoint, held.reached)
             checkpoint = replace(held.reached, key=cell.key)
         token = f"{self._run}-{next(self._numbers)}"
-        return replace(cell, checkpoint=checkpoint, state=token)
+        return replace(cell, checkpoint=checkpoint, state=token, incumbent=better)
 
     def plain(self, task: Task, deaths: int) -> Cell:
         """The same without a state."""
@@ -81,3 +84,8 @@ class CellMaker:
         """The states of these tasks will not be asked for again."""
         for task in tasks:
             self.held.pop(task.key, None)
+
+
+def _better(one: Checkpoint, other: Checkpoint) -> str | None:
+    """The tree of a checkpoint, as JSON, if it is better than that of another."""
+    return one.tree if Fraction(one.objective) < Fraction(other.objective) else None
