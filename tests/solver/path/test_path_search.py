@@ -218,7 +218,9 @@ def test_goes_on_where_a_limit_was_and_under_larger_ones(fine: None) -> None:
         assert found.solves > path.solves
 
 
-def test_goes_on_under_a_larger_limit_however_often_it_was_stopped_under_it(fine: None) -> None:
+def test_goes_on_under_a_larger_limit_however_often_it_was_stopped_under_it(
+    fine: None, slices: Callable[[int], None]
+) -> None:
     problem = symmetric(3)
     path, states = states_of(problem, LAM, limits=Limits(nodes=20))
     assert path.status is Status.NODE_LIMIT
@@ -232,9 +234,12 @@ def test_goes_on_under_a_larger_limit_however_often_it_was_stopped_under_it(fine
         monitor = Monitor(snapshot=keep, interval=0.0)
         whole = regularization_path(problem, LAM, limits=limits, state=states[-1], monitor=monitor)
         assert whole.status is Status.OPTIMAL
+        assert len(seen) > 200
+        slices(1000)  # nobody looks into what goes on
         for state in seen:
             again = regularization_path(problem, LAM, limits=limits, state=state)
             assert summary(again) == summary(whole)
+        slices(3)
 
 
 @pytest.mark.usefixtures("counted_time")
