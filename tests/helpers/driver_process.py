@@ -4,6 +4,10 @@ python -m tests.helpers.driver_process run SPEC OUT WHERE CHECKPOINT_SECONDS LAR
 python -m tests.helpers.driver_process resume - OUT WHERE CHECKPOINT_SECONDS LARGEST_STATE GRACE
 
 WHERE is a number of workers here, a scheduler's address or a cluster.yaml.
+
+python -m tests.helpers.driver_process --serve SOCKET
+
+forks such processes for those who ask at the socket.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import dask
+
 from solver.errors import InputError
 from sweep.clusters import Address, Cluster, Local, load_cluster
 from sweep.events import Progress, Silent
@@ -28,6 +34,7 @@ from tests.helpers import (
     PATIENCE,
     faulty_solvers,  # the last: it changes what others import
 )
+from tests.helpers.forked_treesweep import serve
 
 
 class Told(Silent):
@@ -89,4 +96,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--serve":
+        serve(sys.argv[2], sys.argv[0])
+        dask.config.refresh()  # the environment is another one
+        faulty_solvers.meet_environment()
     sys.exit(main())

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
+import select
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any
@@ -18,6 +24,7 @@ import pytest
 
 from sweep.store.read_results import read_results
 from tests.helpers import PATIENCE, environment, wait_until
+from tests.helpers.forked_treesweep import send_request
 
 FAULTY = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.faulty_solvers']"}
 """For the environment: workers know the solvers that misbehave."""
@@ -31,19 +38,65 @@ VARYING = [
 ]  # fmt: skip
 
 
-class Driver(subprocess.Popen[str]):
-    """The process of a driver. Threads read what it says, so that no line is lost."""
+class Driver:
+    """The process of a driver. Threads read what it says, so that no line is lost.
 
-    def __init__(self, command: list[str], **options: Any) -> None:
-        pipe = subprocess.PIPE
-        super().__init__(command, stdout=pipe, stderr=pipe, text=True, **options)
+    It is forked from one that has imported all that a driver needs, which takes a second and a half
+    of a core. That one starts by itself is tested with ``treesweep submit`` and ``run``.
+    """
+
+    def __init__(self, arguments: list[str], environment: dict[str, str], folder: Path) -> None:
+        request = {"arguments": arguments, "folder": str(folder), "environment": environment,
+                   "group": None}  # fmt: skip
+        pipes = [os.pipe(), os.pipe()]
+        with open(os.devnull) as nothing:
+            streams = [nothing.fileno(), *(write for _, write in pipes)]
+            self._connection = send_request(_server(), request, streams)
+        for _, write in pipes:
+            os.close(write)
+        self._answers = self._connection.makefile("r")
+        self.pid = int(self._answers.readline())
+        self.args, self.returncode = arguments, None
         self.said: list[str] = []
         self._errors: list[str] = []
         self._heard = 0
-        streams = ((self.stdout, self.said), (self.stderr, self._errors))
-        self._readers = [Thread(target=_read, args=each, daemon=True) for each in streams]
+        lines = (self.said, self._errors)
+        self._readers = [
+            Thread(target=_read, args=(os.fdopen(read), into), daemon=True)
+            for (read, _), into in zip(pipes, lines, strict=True)
+        ]
         for reader in self._readers:
             reader.start()
+
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended; the number of a signal that ended it is negative."""
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; its exit code."""
+        if self.returncode is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            self.returncode = int(self._answers.readline())
+            self._answers.close()
+            self._connection.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
     def wait_for(self, wanted: Callable[[str], object]) -> None:
         """Wait for a line that comes after the one that was waited for before."""
@@ -69,6 +122,31 @@ class Driver(subprocess.Popen[str]):
                 raise subprocess.TimeoutExpired(self.args, timeout)
         self.wait(max(1.0, deadline - time.monotonic()))
         return "".join(self.said), "".join(self._errors)
+
+
+@cache
+def _server() -> str:
+    """Where the process listens that drivers are forked from; it ends with this one."""
+    folder = tempfile.TemporaryDirectory(prefix="treesweep-")
+    address = os.path.join(folder.name, "socket")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.helpers.driver_process", "--serve", address],
+        env=environment(**FAULTY),
+        cwd=folder.name,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    assert server.stdout.readline() == "ready\n"
+
+    def end() -> None:
+        server.communicate()
+        folder.cleanup()
+
+    atexit.register(end)
+    return address
 
 
 def _read(stream: IO[str], lines: list[str]) -> None:
@@ -100,12 +178,8 @@ class Drive:
             path.write_text(spec)
         terms = [self.out, self.workers, self.checkpoint, self.largest_state, self.grace]
         arguments = [command, str(path), *map(str, terms)]
-        process = Driver(
-            [sys.executable, "-m", "tests.helpers.driver_process", *arguments],
-            env=self.environment,
-            cwd=self.folder,
-            start_new_session=True,  # so that Ctrl-C can be sent to all of it, as a terminal does
-        )
+        # It begins a session, so that Ctrl-C can be sent to all of it, as a terminal does.
+        process = Driver(arguments, self.environment, self.folder)
         try:
             yield process
         finally:
@@ -180,14 +254,14 @@ def outcome_of(out: str) -> dict[str, int]:
     return found
 
 
-def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
+def children(process: Driver) -> list[psutil.Process]:
     try:
         return psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
 
 
-def workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+def workers(process: Driver) -> list[psutil.Process]:
     """The worker processes of a driver with workers of its own."""
     return [worker for server in fork_servers(process.pid) for worker in server.children()]
 

@@ -2,7 +2,8 @@
 
 A command of the documentation takes a tenth of a second; to import what it needs, and to load the
 kernels, takes from one to five. Else a forked command is like another: it has its own arguments,
-folder, environment and streams, and ends as a program does.
+folder, environment and streams, and ends as a program does. The drivers of tests are forked so,
+too, see ``tests.helpers.drivers``.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 IMPORTED = (
     "distributed.nanny",
@@ -66,25 +68,39 @@ def ask(address: str, arguments: list[str]) -> int:
         "environment": dict(os.environ),
         "group": os.getpgrp(),
     }
-    with socket.socket(socket.AF_UNIX) as connection:
+    with send_request(address, request, [0, 1, 2]) as connection:
+        told = b"".join(iter(lambda: connection.recv(64), b"")).split()
+    code = int(told[1]) if len(told) > 1 else 1
+    return code if code >= 0 else 128 - code
+
+
+def send_request(address: str, request: dict[str, Any], streams: list[int]) -> socket.socket:
+    """Ask for a command; the connection on which its PID comes, and its exit code at its end."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
         connection.connect(address)
-        streams = array.array("i", [0, 1, 2])
-        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)]
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams))]
         connection.sendmsg([b"+"], ancillary)
         connection.sendall(json.dumps(request).encode())
         connection.shutdown(socket.SHUT_WR)
-        told = connection.recv(8)
-    return int(told or 1)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def serve(address: str) -> None:
-    """Fork a command for each request until the standard input ends; returns in each command."""
+def load() -> None:
+    """Import what commands need, and load the kernels."""
     for name in IMPORTED:
         importlib.import_module(name)
     from solver.catalogue import OURS, SOLVERS
 
     for name in OURS:
         SOLVERS[name].warm_up()
+
+
+def serve(address: str, name: str) -> None:
+    """Fork a command for each request until the standard input ends; returns in each command."""
     gc.freeze()  # a collection would copy all of it into each command
     # Who ended is not waited for here; a command waits for its own.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -103,15 +119,19 @@ def serve(address: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     request = json.loads(b"".join(iter(lambda: connection.recv(65536), b"")))
-    # One group with who asked: it ends with it.
-    os.setpgid(0, request["group"])
     command = os.fork()
     if command:
         for stream in streams:
             os.close(stream)
         code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
-        connection.sendall(str(code if code >= 0 else 128 - code).encode())
+        with suppress(BrokenPipeError):
+            connection.sendall(f"{code}\n".encode())
         os._exit(0)
+    if request["group"] is None:
+        os.setsid()
+    else:  # one group with who asked: it ends with it
+        os.setpgid(0, request["group"])
+    connection.sendall(f"{os.getpid()}\n".encode())
     connection.close()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -123,7 +143,7 @@ def serve(address: str) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.argv = ["treesweep", *request["arguments"]]
+    sys.argv = [name, *request["arguments"]]
 
 
 def end(code: int) -> None:
@@ -137,7 +157,8 @@ def end(code: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "--serve":
-        serve(sys.argv[2])
+        load()
+        serve(sys.argv[2], "treesweep")
         try:
             importlib.import_module("pipelines.cli").main()
         except SystemExit as exit:
