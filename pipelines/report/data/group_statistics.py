@@ -46,9 +46,13 @@ def labelled(
 ) -> pd.Categorical:
     """A column made of others by a function, which is called once for each combination."""
     numbers = groups(frame, columns)
-    distinct = frame[list(columns)].iloc[firsts(numbers)].astype(object)
-    labels = [label(*values) for values in distinct.itertuples(index=False, name=None)]
-    return spread(labels, numbers)
+    return spread([label(*values) for values in distinct(frame, columns, numbers)], numbers)
+
+
+def distinct(frame: pd.DataFrame, columns: Sequence[str], numbers: Ints) -> list[tuple[Any, ...]]:
+    """The values that the columns have in each group of rows, in the order of the groups."""
+    places = firsts(numbers)  # column by column: small tables are mostly the making of frames
+    return [*zip(*(frame[n].array.take(places).astype(object) for n in columns), strict=True)]
 
 
 def spread(values: Sequence[Any], numbers: Ints) -> pd.Categorical:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report.data import exact_paths
-from pipelines.report.data.group_statistics import firsts, groups, labelled, spread
+from pipelines.report.data.group_statistics import distinct, firsts, groups, labelled, spread
 from pipelines.variant_labels import telling_options
 from solver.solution import Status
 from sweep.plan.task_keys import BUDGETS, allowed_trees
@@ -39,8 +39,7 @@ def _telling(names: list[str], options: list[dict[str, Any]]) -> list[str]:
 
 def _distinct(frame: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]]:
     """The distinct combinations of values, in the order in which they come."""
-    found = frame[columns].iloc[firsts(groups(frame, columns))].astype(object)
-    return [*found.itertuples(index=False, name=None)]
+    return distinct(frame, columns, groups(frame, columns))
 
 
 def label_encodings(frame: pd.DataFrame) -> dict[tuple[Any, Any], str]:
@@ -109,10 +108,10 @@ def _asks_rashomon(options: Any) -> bool:
 def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]:
     """``lam_key``, equal for one λ of the sweep, and ``lam_text``, as it is shown."""
     names = ["lam_exact", "lam_label"]
-    distinct = _distinct(frame, names)
+    pairs = _distinct(frame, names)
     keys: list[str] = []
     shown: dict[str, str] = {}
-    for value, label in distinct:
+    for value, label in pairs:
         per_row = isinstance(label, str) and label.endswith("/n") and SAME not in label
         keys.append(label if per_row else value)
         shown.setdefault(keys[-1], label)

@@ -146,10 +146,8 @@ def label_results(
         missing, place = wanted[~known], place[known]
         columns = dict(rows.items())
         del rows  # Each column is freed once its tasks are taken from it: both may be large.
-        tasks = pd.DataFrame(
-            {key: columns.pop(key).iloc[place].reset_index(drop=True) for key in [*columns]},
-            copy=False,
-        )
+        taken = {key: columns.pop(key).array.take(place) for key in [*columns]}
+        tasks = pd.DataFrame(taken, copy=False)
         pairs = zip(wanted["key"][known], tasks["key"], strict=True)
         stored_keys = {task: stored for task, stored in pairs if task != stored}
         tasks = of_tasks(tasks, wanted[known], name)
