@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from solver.solution import Solution, Status, TracePoint
 
@@ -24,13 +25,14 @@ class Shard:
     number: int
 
 
-def merge(solutions: Sequence[Solution]) -> Solution:
+def merge(solutions: Sequence[Solution], floor: Fraction | None = None) -> Solution:
     """The solution of the whole solve from those of all its shards, in order.
 
     The tree is the best one, then the one of fewest splits, then that of the first shard that
-    found it itself. The bound is the least bound, because
-    the optimum is in one of the shards. Seconds, iterations, nodes and counts add up, bytes are
-    the largest; the trace is that of a worker that searches the shards one after the other.
+    found it itself. The bound is the least bound, because the optimum is in one of the shards, or
+    ``floor``, which was proven of the whole before, if that is greater. Seconds, iterations, nodes
+    and counts add up, bytes are the largest; the trace is that of a worker that searches the shards
+    one after the other.
 
     Raises
     ------
@@ -41,7 +43,9 @@ def merge(solutions: Sequence[Solution]) -> Solution:
         raise ValueError("these are not the parts of one solve")
     best = min(solutions, key=lambda s: (s.objective, s.splits, not s.extra.get(FOUND, True)))
     bounds = [s.lower_bound for s in solutions if s.lower_bound is not None]
-    bound = min(min(bounds), best.objective) if len(bounds) == len(solutions) else None
+    bound = min(bounds) if len(bounds) == len(solutions) else None
+    if bound is not None:
+        bound = min(bound if floor is None else max(bound, floor), best.objective)
     status = Status.OPTIMAL
     if bound is None or best.objective - bound > best.tolerance:
         ended = [s.status for s in solutions]

@@ -42,6 +42,7 @@ class _Divided:
     best: Checkpoint | None
     spent: float = 0.0
     before: list[Row] = field(default_factory=list)
+    floor: Fraction | None = None
     rows: dict[int, Row] = field(default_factory=dict)
     proven: deque[tuple[str, bytes]] = field(default_factory=deque)
     size: int = 0
@@ -244,6 +245,8 @@ class Shards:
         is_best = divided.offer(reached)
         if shard is None or shard.number != divided.number:
             divided.before.append(row)
+            if shard is None and row["lower_bound_exact"] is not None:
+                divided.floor = Fraction(row["lower_bound_exact"])
             return [], reached if is_best else None
         if status is Status.STOPPED:
             return [], reached if is_best else None
@@ -269,7 +272,8 @@ class Shards:
     def _merge(self, key: str) -> Row:
         self._ended.add(key)
         divided = self._open.pop(key)
-        row = merge_rows([divided.rows[i] for i in range(divided.number)], divided.before)
+        rows = [divided.rows[i] for i in range(divided.number)]
+        row = merge_rows(rows, divided.before, divided.floor)
         row["attempt"] = max(row["attempt"], self._store.answers.attempts(key) + 1)
         return row
 

@@ -23,12 +23,14 @@ BEFORE = "seconds_before"
 """In the row's ``extra``: the seconds of search before the task was divided into these shards."""
 
 
-def merge_rows(rows: Sequence[Row], before: Sequence[Row] = ()) -> Row:
+def merge_rows(
+    rows: Sequence[Row], before: Sequence[Row] = (), floor: Fraction | None = None
+) -> Row:
     """The row of a task, from the rows of all its shards in their order.
 
     All that is said of the tree is of the shard that it is from, which has scored it; where and by
     what that was done is of this shard, too. ``before`` is what was stopped to make these shards;
-    only its effort counts.
+    its effort counts, and the bound ``floor`` that it has proven of the whole.
 
     Raises
     ------
@@ -36,7 +38,7 @@ def merge_rows(rows: Sequence[Row], before: Sequence[Row] = ()) -> Row:
         If the rows are not those of one task.
     """
     solutions = [solution_of(row) for row in rows]
-    merged = merge(solutions)
+    merged = merge(solutions, floor)
     best = next(r for r, s in zip(rows, solutions, strict=True) if s.tree is merged.tree)
     extra = {name: value for name, value in merged.extra.items() if name != FOUND}
     extra[SECONDS] = [round(solution.seconds, 6) for solution in solutions]

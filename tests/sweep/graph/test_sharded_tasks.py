@@ -351,6 +351,24 @@ def test_a_running_task_is_divided_and_divided_again(
     assert not shards.end(whole.key)
 
 
+@pytest.mark.parametrize("is_proven", [False, True])
+def test_what_the_whole_has_proven_holds_if_a_limit_ends_the_shards(
+    store: Store, row: Row, is_proven: bool
+) -> None:
+    plan, shards = make_plan(parse_spec(AT_WORK)), Shards(store)
+    whole, goal = plan.task(0), Fraction(row["objective_exact"])
+    row = {**row, "key": whole.key}
+    floor = goal if is_proven else goal * Fraction(9, 10)
+    shards.divide(plan.shards_of(whole, 2), 7.0)
+    stopped = part(row, status="stopped", lower_bound_exact=str(floor))
+    shards.take(whole, as_finished([stopped]))
+    late = part(row, status="time_limit", lower_bound_exact=str(goal / 2))
+    made = [row for task in shards.waiting for row in shards.take(task, as_finished([late]))[0]]
+    assert [(row["lower_bound_exact"], row["status"]) for row in made] == [
+        (str(floor), "optimal" if is_proven else "time_limit")
+    ]
+
+
 def test_a_task_that_ends_as_it_is_divided_needs_no_shards(store: Store) -> None:
     plan, shards = make_plan(parse_spec(AT_WORK)), Shards(store)
     whole = plan.task(0)
