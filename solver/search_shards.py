@@ -25,14 +25,18 @@ class Shard:
     number: int
 
 
-def merge(solutions: Sequence[Solution], floor: Fraction | None = None) -> Solution:
+def merge(
+    solutions: Sequence[Solution],
+    floor: Fraction | None = None,
+    others: Sequence[Solution] = (),
+) -> Solution:
     """The solution of the whole solve from those of all its shards, in order.
 
     The tree is the best one, then the one of fewest splits, then that of the first shard that
     found it itself. The bound is the least bound, because the optimum is in one of the shards, or
     ``floor``, which was proven of the whole before, if that is greater. Seconds, iterations, nodes
     and counts add up, bytes are the largest; the trace is that of a worker that searches the shards
-    one after the other.
+    one after the other. ``others`` are solutions of the same solve, of which only the tree counts.
 
     Raises
     ------
@@ -41,7 +45,10 @@ def merge(solutions: Sequence[Solution], floor: Fraction | None = None) -> Solut
     """
     if not solutions or len({(s.lam, s.total_weight, s.solver) for s in solutions}) > 1:
         raise ValueError("these are not the parts of one solve")
-    best = min(solutions, key=lambda s: (s.objective, s.splits, not s.extra.get(FOUND, True)))
+    best = min(
+        [*solutions, *others],
+        key=lambda s: (s.objective, s.splits, not s.extra.get(FOUND, True)),
+    )
     bounds = [s.lower_bound for s in solutions if s.lower_bound is not None]
     bound = min(bounds) if len(bounds) == len(solutions) else None
     if bound is not None:

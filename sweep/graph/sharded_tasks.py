@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -42,7 +42,6 @@ class _Divided:
     best: Checkpoint | None
     spent: float = 0.0
     before: list[Row] = field(default_factory=list)
-    floor: Fraction | None = None
     rows: dict[int, Row] = field(default_factory=dict)
     proven: deque[tuple[str, bytes]] = field(default_factory=deque)
     size: int = 0
@@ -50,10 +49,25 @@ class _Divided:
     is_better: bool = False
 
     def offer(self, reached: Checkpoint) -> bool:
-        """Take a tree for the best, if it is better."""
-        if self.best is not None and Fraction(reached.objective) >= Fraction(self.best.objective):
-            return False
-        self.best, self.is_better = reached, True
+        """Take a tree for the best, if it is better; whether it is.
+
+        The bound and the effort of a whole, which a shard's checkpoint does not tell, are kept.
+        """
+        known = self.best
+        if known is None:
+            self.best = reached
+        else:
+            is_better = Fraction(reached.objective) < Fraction(known.objective)
+            self.best = replace(
+                reached if is_better else known,
+                lower_bound=str(max(Fraction(reached.lower_bound), Fraction(known.lower_bound))),
+                seconds=max(reached.seconds, known.seconds),
+                iterations=max(reached.iterations, known.iterations),
+                nodes=max(reached.nodes, known.nodes),
+            )
+            if not is_better:
+                return False
+        self.is_better = True
         return True
 
     def news(self) -> Known:
@@ -155,6 +169,10 @@ class Shards:
             return True
         return self.n_parts(task) != (1 if task.shard is None else task.shard.number)
 
+    def has_ended(self, task: Task) -> bool:
+        """Whether the row of a task that was divided while it ran is there."""
+        return task.key in self._ended and asks_division(task.solver.options)
+
     def spent(self, task: Task) -> float:
         """Seconds of search before a task was divided into the shards of this one."""
         divided = self._open.get(task.key)
@@ -185,18 +203,18 @@ class Shards:
             return None
         return divided.best.tree
 
-    def see(self, reached: Checkpoint) -> bool:
+    def see(self, reached: Checkpoint) -> Checkpoint | None:
         """Learn what a running search has reached.
 
         Returns
         -------
-        bool
-            Whether that is worth keeping: not if a better tree of the task is known.
+        Checkpoint or None
+            What is worth keeping of its task; None if a better tree is known.
         """
         divided = self._open.get(reached.key)
         if divided is None:
-            return reached.key not in self._ended
-        return divided.offer(reached)
+            return None if reached.key in self._ended else reached
+        return divided.best if divided.offer(reached) else None
 
     def learn(self, key: str, shard: str, proven: bytes) -> None:
         """Take what a running shard has proven."""
@@ -225,7 +243,8 @@ class Shards:
         rows : list of dict
             The row of the task, if this has ended it.
         reached : Checkpoint or None
-            Of a shard that was stopped, the best tree of its task, if it is this shard's.
+            What is worth keeping of the task if this was stopped: if a shard has found its best
+            tree, or the whole was divided.
 
         Raises
         ------
@@ -241,15 +260,14 @@ class Shards:
             self.fail(task)
             error = row["error"] if shard is None else of_shard(row["error"], shard)
             return [{**row, "error": error}], None
-        reached = of_part(checkpoint_of(row))
-        is_best = divided.offer(reached)
+        reached = checkpoint_of(row)
+        is_new = divided.offer(reached if shard is None else of_part(reached)) or shard is None
+        kept = divided.best if is_new else None
         if shard is None or shard.number != divided.number:
             divided.before.append(row)
-            if shard is None and row["lower_bound_exact"] is not None:
-                divided.floor = Fraction(row["lower_bound_exact"])
-            return [], reached if is_best else None
+            return [], kept
         if status is Status.STOPPED:
-            return [], reached if is_best else None
+            return [], kept
         divided.rows[shard.index] = row
         if len(divided.rows) == divided.number:
             return [self._merge(task.key)], None
@@ -273,7 +291,8 @@ class Shards:
         self._ended.add(key)
         divided = self._open.pop(key)
         rows = [divided.rows[i] for i in range(divided.number)]
-        row = merge_rows(rows, divided.before, divided.floor)
+        floor = None if divided.best is None else Fraction(divided.best.lower_bound)
+        row = merge_rows(rows, divided.before, floor)
         row["attempt"] = max(row["attempt"], self._store.answers.attempts(key) + 1)
         return row
 

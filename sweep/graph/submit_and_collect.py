@@ -35,7 +35,7 @@ from sweep.plan.plan import Node, Plan, Task
 from sweep.rows import result_rows
 from sweep.rows.result_rows import Checkpoint, Finished, Provenance, as_finished, checkpoint_of
 from sweep.rows.shard_rows import of_shard
-from sweep.spec.spec import MOST_SHARDS
+from sweep.spec.shard_checks import MOST_SHARDS
 from sweep.state_transfer.driver_side import Transfer, Transfers
 from sweep.store.store import Store
 from sweep.worker import dask_steps
@@ -73,6 +73,8 @@ class Batch:
         What the tasks need.
     priority : int
         Dask runs the highest first.
+    spent : float
+        Seconds that earlier attempts have searched for the last task.
     """
 
     future: Future[Finished]
@@ -80,6 +82,7 @@ class Batch:
     suspect: bool
     sources: Sources
     priority: int
+    spent: float
 
     @property
     def node(self) -> Node:
@@ -243,7 +246,9 @@ class Window:
         arguments = self.run, suspect, sources.encoded, cells
         key = f"solve-{number}-{self.run.name}"
         future = self.client.submit(dask_steps.solve, *arguments, key=key, priority=priority)
-        self._out[key] = Batch(future, tasks, suspect, sources, priority)
+        checkpoint = cells[-1].checkpoint
+        spent = 0.0 if checkpoint is None else checkpoint.seconds
+        self._out[key] = Batch(future, tasks, suspect, sources, priority, spent)
         self._completed.add(future)
         self._added.set()
 
@@ -333,8 +338,8 @@ class Window:
         """
         (row,) = finished.rows.slice(len(finished) - 1).to_pylist()
         if Status(row["status"]) is Status.STOPPED:
-            self.shards.take(task, as_finished([row]))
-            self.snapshots.append(checkpoint_of(row))
+            _, reached = self.shards.take(task, as_finished([row]))
+            self.snapshots += [] if reached is None else [reached]
         elif self.shards.end(task.key):
             self._tell_workers(give_up, task.key)
             return finished
@@ -348,7 +353,7 @@ class Window:
         batch = self._out.get(key)
         if batch is None:
             return
-        rest = batch.tasks[begun:]
+        rest = [task for task in batch.tasks[begun:] if not self.shards.is_outdated(task)]
         del batch.tasks[begun:]
         if self._is_stopping:
             self._give_back(rest)
@@ -446,8 +451,8 @@ class Window:
         self.watch.hear(event)
         if kind == "snapshot":
             reached = Checkpoint(**event["checkpoint"])
-            if self.shards.see(reached):
-                self.snapshots.append(reached)
+            if (kept := self.shards.see(reached)) is not None:
+                self.snapshots.append(kept)
         elif kind == LISTENS:
             known, where = self.shards.known(event["key"]), [event["worker"]]
             self._tell_workers(deliver, event["key"], known, workers=where)
@@ -493,10 +498,14 @@ class Window:
 
     def _divide(self) -> None:
         """Divide a running search among idle workers, if nothing else waits for them."""
-        begun = [self._out[key].tasks[-1] for key in self._failures.running & self._out.keys()]
+        at_work = [self._out[key] for key in self._failures.running & self._out.keys()]
+        spent = {batch.tasks[-1].key: batch.spent for batch in at_work}
+        begun = [batch.tasks[-1] for batch in at_work]
         begun = [task for task in begun if task.solver.divides(task.lam.exact)]
         for task in begun:
-            if self.shards.is_outdated(task):  # a worker may have come since
+            if self.shards.has_ended(task):  # its worker may have come since
+                self._tell_workers(give_up, task.key)
+            elif self.shards.is_outdated(task):
                 self._tell_workers(divide, task.key, self.shards.n_parts(task))
         if self._is_stopping or self.waiting:
             return
@@ -506,7 +515,8 @@ class Window:
         idle = self.watch.threads - len(self._out)
         if (chosen := self._division.choose(searches, idle, MOST_SHARDS)) is not None:
             key, number, seconds = chosen
-            self.shards.divide(self.plan.shards_of(tasks[key], number), seconds)
+            shards = self.plan.shards_of(tasks[key], number)
+            self.shards.divide(shards, spent[key] + seconds)
             self._tell_workers(divide, key, number)
 
 

@@ -30,7 +30,7 @@ def merge_rows(
 
     All that is said of the tree is of the shard that it is from, which has scored it; where and by
     what that was done is of this shard, too. ``before`` is what was stopped to make these shards;
-    its effort counts, and the bound ``floor`` that it has proven of the whole.
+    its trees and its effort count, and the bound ``floor`` that it has proven of the whole.
 
     Raises
     ------
@@ -38,8 +38,10 @@ def merge_rows(
         If the rows are not those of one task.
     """
     solutions = [solution_of(row) for row in rows]
-    merged = merge(solutions, floor)
-    best = next(r for r, s in zip(rows, solutions, strict=True) if s.tree is merged.tree)
+    others = [solution_of(row) for row in before]
+    merged = merge(solutions, floor, others)
+    pairs = zip([*rows, *before], [*solutions, *others], strict=True)
+    best = next(row for row, solution in pairs if solution.tree is merged.tree)
     extra = {name: value for name, value in merged.extra.items() if name != FOUND}
     extra[SECONDS] = [round(solution.seconds, 6) for solution in solutions]
     if before:

@@ -33,7 +33,6 @@ from sweep.spec.folds import NoValidation, Validation
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
 from sweep.spec.rashomon_entry import RashomonEntry
 from sweep.spec.requested_outputs import (
-    AUTO_SHARDS,
     LAM,
     PATH,
     PROOF,
@@ -44,6 +43,7 @@ from sweep.spec.requested_outputs import (
     own_options,
     with_asks,
 )
+from sweep.spec.shard_checks import MOST_SHARDS, check_shards, is_divided, solvers_that_can
 from sweep.spec.yaml_reader import (
     Strict,
     YamlFile,
@@ -57,9 +57,6 @@ from sweep.spec.yaml_reader import (
 Scalar: TypeAlias = str | int | float | bool | None
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=100)]
-
-MOST_SHARDS = 10_000
-"""The most shards of a task: the driver holds their rows in memory until the last one arrives."""
 
 UNCERTIFIED = ("splits", "min_leaf_size")
 """Limits without certificates: a certificate covers a limit on depth only."""
@@ -171,7 +168,7 @@ class SolverEntry(Strict):
         entry = {**data, "options": options, "ablate": _switches(name, data.get("ablate"))}
         for choice in _ablated(name, options, entry["ablate"]):
             _checked(lambda chosen: _split_options(name, chosen), choice, "options")
-            if _is_divided(data):
+            if is_divided(data):
                 _checked(lambda c: _check_part(name, c, asks_division(data)), choice, SHARDS)
         return entry
 
@@ -229,65 +226,25 @@ def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
             LAM,
         )
     if data.get(PROOF) is True and (solver == AUTO or not SOLVERS[solver].certifies):
-        able = _able(name for name, kind in SOLVERS.items() if kind.certifies)
+        able = solvers_that_can(name for name, kind in SOLVERS.items() if kind.certifies)
         raise problem(f"solver {solver!r} cannot give a proof; {able}", PROOF)
     if data.get(RASHOMON) is not None:
         _check_rashomon(solver, data)
-    _check_number(data.get(SHARDS, 1))
-    if _is_divided(data):
-        _check_shards(solver, data)
-
-
-def _check_number(shards: Any) -> None:
-    is_number = type(shards) is int and 1 <= shards <= MOST_SHARDS
-    if not is_number and shards != AUTO_SHARDS:
-        raise problem(
-            f"{shards!r} is no number of shards; write a whole number from 1 to {MOST_SHARDS:,}, "
-            "or auto",
-            SHARDS,
-        )
+    check_shards(solver, data)
 
 
 def _check_rashomon(solver: str, data: Mapping[str, Any]) -> None:
     """Refuse good trees where no optimum is proven, or another one than that of the whole task."""
     if solver == AUTO or not SOLVERS[solver].capabilities.proves:
-        able = _able(name for name, kind in SOLVERS.items() if kind.capabilities.proves)
+        able = solvers_that_can(name for name, kind in SOLVERS.items() if kind.capabilities.proves)
         why = f"solver {solver!r} cannot prove which trees are good; {able}"
     elif LAM in data:
         why = "good trees are counted at single λ, not along a λ-path; leave out one of the two"
-    elif _is_divided(data):
+    elif is_divided(data):
         why = "good trees are not counted in shards; leave out one of the two"
     else:
         return
     raise problem(why, RASHOMON)
-
-
-def _able(names: Iterator[str]) -> str:
-    able = ", ".join(names)
-    return f"these can: {able}" if able else "no solver here can"
-
-
-def _is_divided(data: Mapping[str, Any]) -> bool:
-    """Whether more than one shard is asked for. Invalid numbers are refused elsewhere."""
-    number = data.get(SHARDS)
-    return asks_division(data) or (type(number) is int and number > 1)
-
-
-def _check_shards(solver: str, data: Mapping[str, Any]) -> None:
-    """Refuse shards of a task that cannot be divided."""
-    if solver == AUTO or not SOLVERS[solver].capabilities.shards:
-        able = _able(name for name, kind in SOLVERS.items() if kind.capabilities.shards)
-        raise problem(f"solver {solver!r} cannot do a task in shards; {able}", SHARDS)
-    if LAM in data:
-        raise problem(
-            "a λ-path cannot be done in shards: which λ is next follows from the trees before; "
-            "leave out one of the two",
-            SHARDS,
-        )
-    if data.get(PROOF) is True:
-        raise problem(
-            "there is no certificate of a search in shards; leave out one of the two", SHARDS
-        )
 
 
 def _check_part(solver: str, given: Mapping[str, Any], at_work: bool) -> None:

@@ -42,12 +42,12 @@ def is_given_up(run: str, key: str) -> bool:
 def divide(run: str, key: str, number: int) -> None:
     """Tell what runs of a task to stop: it is divided into so many shards from now on; called on
     the worker by the driver."""
-    _parts[run, key] = number
+    _parts[run, key] = max(number, _parts.get((run, key), 1))  # messages may overtake others
 
 
 def is_divided(run: str, key: str, number: int) -> bool:
-    """Whether this task was divided into other shards than those of which there are so many."""
-    return _parts.get((run, key), number) != number
+    """Whether this task was divided into more shards than these, of which there are so many."""
+    return _parts.get((run, key), 1) > number
 
 
 def name_run(store: str) -> str:

@@ -369,6 +369,35 @@ def test_what_the_whole_has_proven_holds_if_a_limit_ends_the_shards(
     ]
 
 
+def test_a_checkpoint_keeps_the_bound_of_the_whole_and_the_best_tree_of_all(
+    store: Store, row: Row, prepared: tasks.Prepared
+) -> None:
+    plan, shards = make_plan(parse_spec(AT_WORK)), Shards(store)
+    whole, goal = plan.task(0), Fraction(row["objective_exact"])
+    bound = str(goal / 2)
+    stopped = worse({**row, "key": whole.key}, prepared, status="stopped", lower_bound_exact=bound)
+    shards.divide(plan.shards_of(whole, 2), 7.0)
+    one, two = shards.waiting
+    found = Checkpoint(whole.key, row["tree"], str(goal), "0", 0.0, 0)
+    assert shards.see(found) == found
+    _, reached = shards.take(whole, as_finished([stopped]))
+    assert reached is not None
+    assert (reached.tree, reached.lower_bound) == (row["tree"], bound)
+    assert (reached.seconds, reached.iterations) == (stopped["seconds"], stopped["iterations"])
+    assert shards.see(found) is None
+    shards.divide(plan.shards_of(whole, 4), 5.0)
+    assert shards.take(one, as_finished([part({**row, "key": whole.key})])) == ([], None)
+    late = {**stopped, "status": "time_limit", "lower_bound_exact": "0"}
+    made = [
+        row for task in [*shards.waiting][2:] for row in shards.take(task, as_finished([late]))[0]
+    ]
+    assert [(row["objective_exact"], row["lower_bound_exact"]) for row in made] == [
+        (str(goal), bound)
+    ]
+    assert shards.has_ended(two)
+    assert not shards.has_ended(plan.task(1))
+
+
 def test_a_task_that_ends_as_it_is_divided_needs_no_shards(store: Store) -> None:
     plan, shards = make_plan(parse_spec(AT_WORK)), Shards(store)
     whole = plan.task(0)

@@ -14,13 +14,14 @@ def a_window(tasks: list[str], is_stopping: bool = False) -> Any:
     """As much of a window as has one batch out."""
     window = SimpleNamespace(submitted=[], returned=[], _is_stopping=is_stopping)
     window._out = {"slow": SimpleNamespace(tasks=tasks, priority=-7)}
+    window.shards = SimpleNamespace(is_outdated=lambda task: task == "divided meanwhile")
     window._submit = lambda part, priority: window.submitted.append((part, priority))
     window._give_back = window.returned.extend
     return window
 
 
 def test_the_rest_goes_to_other_workers_before_what_was_submitted_since() -> None:
-    window = a_window(["a", "b", "c"])
+    window = a_window(["a", "b", "divided meanwhile", "c"])
     Window._take_rest(window, "slow", 1)
     assert window.submitted == [(["b"], -7), (["c"], -7)]
     assert window._out["slow"].tasks == ["a"]
