@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,17 @@ class JobsCluster(SLURMCluster):
         if self._updating is not None and not self._updating.done():
             self._updating.cancel()
             await asyncio.wait([self._updating])
+        if self.status is Status.running:
+            if self._adaptive is not None:
+                self._adaptive.stop()
+            await self.scale(0)
+            await self._correct_state()  # type: ignore[no-untyped-call]
+            # Dask forgets a job whose worker has gone, cancels it aside, and raises an error if it
+            # is not cancelled by now.
+            for job in [*self._created]:
+                if job.status is Status.running:
+                    with suppress(RuntimeError):  # it has been cancelled
+                        await job.close()
         await super()._close()  # type: ignore[no-untyped-call]
 
 

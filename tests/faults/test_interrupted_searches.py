@@ -194,7 +194,7 @@ def test_a_state_that_is_too_large_is_told_and_tree_and_bound_are_kept(tmp_path:
 
 
 @pytest.mark.parametrize(
-    "before, after", [("seconds: 0.5", "seconds: 1000"), ("nodes: 8", "nodes: 100")]
+    "before, after", [("seconds: 0.5", "seconds: 1000"), ("nodes: 12", "nodes: 100")]
 )
 def test_a_run_that_a_limit_ended_goes_on_under_a_larger_one(
     tmp_path: Path, before: str, after: str
