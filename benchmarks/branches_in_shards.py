@@ -1,7 +1,7 @@
 """BRANCHES in shards: what N workers do in all, and how much each of them, by counts and by clock.
 
 Usage: python benchmarks/branches_in_shards.py DATA [--sets NAME ...] [--shards 2 8] [--slice 64]
-       python benchmarks/branches_in_shards.py DATA --clock [--sets NAME ...] [--rounds 2]
+       python benchmarks/branches_in_shards.py DATA --clock [--longer] [--rounds 2]
        python benchmarks/branches_in_shards.py DATA --schedule 64 1024 [--sets NAME ...]
 
 DATA is a folder with ``encoded/`` and ``binary/``, see ``benchmarks/branches.py``. All shards run
@@ -13,7 +13,8 @@ takes no time. "ties" is the part of the work that chooses among equally good tr
 what the shards have told.
 
 ``--clock`` runs sweeps of one task instead, undivided on one worker and in two shards on two
-workers, in turns. "task s" is from the start of the first shard to the end of the last one.
+workers, in turns. "task s" is from the start of the first shard to the end of the last one. With
+``--longer`` the same is asked of smaller λ and harder sets, whose searches take many seconds.
 
 ``--schedule`` asks how far so many workers could get at all. It records the processor's seconds of
 each subproblem of the undivided search: of all that it does below a split at the root (level 1),
@@ -36,7 +37,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -59,12 +60,22 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.search_shards import Shard
 
-SETS = {
+Sets = Mapping[str, tuple[str, str]]  # the file of a set, and λ
+SETS: Sets = {
     "lymphography-full": ("encoded/lymphography-full", "0.01"),
     "lymphography-f": ("encoded/lymphography-f", "0.01"),
     "balance-scale-full": ("encoded/balance-scale-full", "0.005"),
     "kr-vs-kp": ("encoded/kr-vs-kp-full", "0.005"),
     "diabetes": ("binary/diabetes", "0.02"),
+}
+LONGER: Sets = {
+    "lymphography-full": ("encoded/lymphography-full", "0.005"),
+    "lymphography-f": ("encoded/lymphography-f", "0.006"),
+    "balance-scale-full": ("encoded/balance-scale-full", "0.001"),
+    "kr-vs-kp": ("encoded/kr-vs-kp-full", "0.002"),
+    "diabetes": ("binary/diabetes", "0.01"),
+    "yeast": ("binary/yeast", "0.01"),
+    "ionosphere": ("binary/ionosphere", "0.01"),
 }
 SPEC = """
 name: clock
@@ -177,11 +188,11 @@ def list_schedule(seconds: Sequence[float], workers: int) -> float:
     return max(free)
 
 
-def by_schedule(data: Path, sets: Sequence[str], workers: Sequence[int]) -> bool:
+def by_schedule(data: Path, sets: Sets, workers: Sequence[int]) -> bool:
     """Show what list schedules give; whether the recorded searches found the optimum."""
     lines, is_right = list[list[str]](), True
-    for name in sets:
-        problem, lam = read(data, name)
+    for name, (place, lam) in sets.items():
+        problem = read(data, place)
         levels, cost = record(problem, Fraction(lam))
         tree = solver.solve(problem, lam)
         scale = cost_scale_of(problem, Fraction(lam), max(len(problem.codes) - 1, 0))
@@ -198,11 +209,10 @@ def by_schedule(data: Path, sets: Sequence[str], workers: Sequence[int]) -> bool
     return is_right
 
 
-def read(data: Path, name: str) -> tuple[Problem, str]:
-    """A problem and its λ."""
-    place, lam = SETS[name]
+def read(data: Path, place: str) -> Problem:
+    """The problem of a file."""
     table = pd.read_parquet(data / f"{place}.parquet")
-    return Problem.from_codes(table.drop(columns="target"), table["target"]), lam
+    return Problem.from_codes(table.drop(columns="target"), table["target"])
 
 
 def by_clock(specs: Sequence[tuple[str, str, str]], rounds: int) -> bool:
@@ -233,9 +243,8 @@ def by_clock(specs: Sequence[tuple[str, str, str]], rounds: int) -> bool:
     return is_right
 
 
-def spec_of(data: Path, name: str) -> tuple[str, str, str]:
+def spec_of(data: Path, name: str, place: str, lam: str) -> tuple[str, str, str]:
     """What :func:`by_clock` takes of a set."""
-    place, lam = SETS[name]
     path = (data / f"{place}.parquet").resolve()
     return name, lam, SPEC.format(name=name, path=path, lam=lam, shards="{shards}")
 
@@ -246,21 +255,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS])
+    parser.add_argument("--sets", nargs="+", choices=LONGER, help="default: all")
     parser.add_argument("--shards", type=int, nargs="+", default=[2, 8])
     parser.add_argument("--slice", type=int, default=64, help="iterations of a turn (default 64)")
     parser.add_argument("--schedule", type=int, nargs="+", help="workers of list schedules")
     parser.add_argument("--clock", action="store_true", help="sweeps on one and on two workers")
     parser.add_argument("--rounds", type=int, default=2, help="pairs of sweeps (default 2)")
+    parser.add_argument("--longer", action="store_true", help="searches of many seconds")
     asked = parser.parse_args(arguments)
+    known = LONGER if asked.longer else SETS
+    sets = {name: known[name] for name in asked.sets or known if name in known}
     if asked.clock:
-        specs = [spec_of(asked.data, name) for name in asked.sets]
+        specs = [spec_of(asked.data, name, *sets[name]) for name in sets]
         return 0 if by_clock(specs, asked.rounds) else 1
     if asked.schedule:
-        return 0 if by_schedule(asked.data, asked.sets, asked.schedule) else 1
+        return 0 if by_schedule(asked.data, sets, asked.schedule) else 1
     lines, is_right = list[list[str]](), True
-    for name in asked.sets:
-        problem, lam = read(asked.data, name)
+    for name, (place, lam) in sets.items():
+        problem = read(asked.data, place)
         whole = solver.solve(problem, lam)
         trees = set()
         for number in asked.shards:

@@ -26,6 +26,7 @@ from solver.branches.kernels.state import (
     ITERATIONS,
     LITERALS,
     NODES,
+    SEARCH,
     SIZE,
     SMALL,
     Log,
@@ -131,13 +132,14 @@ class ThresholdEngine(GraphEngine):
 
     def compile_late(self) -> None:
         """Compile what only a long search needs."""
-        self.compile_seconds += ensure_compiled(raise_duals, self.space)
+        self.compile_seconds += ensure_compiled(raise_duals, self.space, 0)
 
     def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
         outcome = ao_star.step(self.space, iterations, target_cost, known_cost)
-        if self.params.row_duals and self.iterations >= self.program.status[DUE]:
+        if self.params.row_duals and self.program.status[SEARCH] >= self.program.status[DUE]:
             self.compile_late()
-            raise_duals(self.space)
+            self.propagate_bounds()  # or the clock would decide what the root's bound is
+            raise_duals(self.space, self.known_bound)
             self.pauses = True
         return outcome
 
@@ -206,6 +208,11 @@ class ThresholdEngine(GraphEngine):
     @property
     def lower_bound(self) -> int:
         return int(self.memo.node_lower[0, -1])
+
+    @property
+    def known_bound(self) -> int:
+        """A lower bound of all trees, which the row duals must exceed to be of use."""
+        return self.lower_bound
 
     @property
     def upper_bound(self) -> int:

@@ -15,7 +15,7 @@ from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import ao_star, stack_frame
 from solver.branches.kernels.lp_dual_bounds import take_duals, tell_duals
 from solver.branches.kernels.shard_bound_exchange import NO_ROWS, absorb, gather
-from solver.branches.kernels.state import DUE, NODES, SEARCH, SMALL
+from solver.branches.kernels.state import DUE, NODES, SEARCH, SHARE, SMALL
 from solver.branches.kernels.tie_order import begin_with, make_child
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
@@ -55,7 +55,9 @@ class ShardEngine(ThresholdEngine):
     """
 
     _sooner = 8
-    """By how many times fewer iterations the first shard begins to improve the duals."""
+    """After how many times less work the first shard begins to improve the duals."""
+    _head_start = 2
+    """How many times the work of all shards the first one may take for them."""
 
     def __init__(
         self,
@@ -83,6 +85,7 @@ class ShardEngine(ThresholdEngine):
         self._told_duals = np.zeros(len(self.table.labels), np.int64)
         if self._improves_duals:
             self.program.status[DUE] //= self._sooner
+            self.program.status[SHARE] = self._head_start * shard.number
 
     def _compile(self) -> float:
         space, few = self.space, np.zeros(1, np.int64)
@@ -113,24 +116,10 @@ class ShardEngine(ThresholdEngine):
         """Whether it improves the duals for all shards, which are divided.
 
         The duals hold for the whole table, so one shard is enough. It begins after an eighth of
-        the iterations that an undivided search does before, and it may take nearly all of its time:
+        the work that an undivided search does before, and it may take nearly all of its time:
         the others search meanwhile, and help it later.
         """
         return self.shard.index == 0 and self.shard.number > 1 and self._is_divided
-
-    @property
-    def _head_start(self) -> int:
-        """How many times the work that an undivided search allows for the duals may take here."""
-        return 2 * self.shard.number
-
-    def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
-        """As in :class:`ThresholdEngine`; the first shard improves the duals for all of them."""
-        before = int(self.program.status[SEARCH])
-        outcome = super().advance(iterations, target_cost, known_cost)
-        if self._improves_duals:
-            done = int(self.program.status[SEARCH]) - before
-            self.program.status[SEARCH] += (self._head_start - 1) * done
-        return outcome
 
     def step(self, iterations: int, target_cost: int) -> int:
         if self._own is not None:
@@ -163,6 +152,12 @@ class ShardEngine(ThresholdEngine):
             if self._ties is None:
                 head = self.stack.head[0]
                 head[stack_frame.LIMIT] = min(head[stack_frame.LIMIT], int(cost))
+
+    @property
+    def known_bound(self) -> int:
+        """A lower bound of the trees of all shards, as far as they have told theirs."""
+        features = [feature for part in self._others for feature in part]
+        return min(self.lower_bound, int(self.stack.split_lower[0, features].min(initial=INFINITE)))
 
     @property
     def upper_bound(self) -> int:
@@ -238,15 +233,16 @@ class ShardEngine(ThresholdEngine):
     def _hear_of_duals(self, progress: int, duals: Ints) -> None:
         """Take duals if they are better, and leave the linear program to the shard that is at it.
 
-        If nothing is heard of it for as many iterations as were done, this one goes on with it.
+        If nothing is heard of it for as much work as was done, this one goes on with it.
         """
         if not self.params.row_duals or self._own is None:
             return
         if len(duals) > 0 and take_duals(self.space, duals):
             self._told_duals[:] = duals
         if progress != _NO_DUALS:
-            later = INFINITE if progress == _FINAL else 2 * self.iterations
-            self.program.status[DUE] = max(later, int(self.program.status[DUE]))
+            status = self.program.status
+            later = INFINITE if progress == _FINAL else 2 * int(status[SEARCH])
+            status[DUE] = max(later, int(status[DUE]))
 
     # When its own part is proven
 

@@ -48,6 +48,7 @@ from solver.branches.kernels.state import (
     LITERALS,
     NODES,
     OPENED,
+    SEARCH,
     SMALL,
     SMALLEST_GAP,
     Log,
@@ -477,7 +478,7 @@ def step(s: Space, budget: int, target_cost: int, known_cost: int) -> int:
             settle(s, d)
             if d > 0 and is_better(s, d):
                 lift(s, d)
-            if s.params.row_duals and s.memo.used[ITERATIONS] >= s.program.status[DUE]:
+            if s.params.row_duals and s.program.status[SEARCH] >= s.program.status[DUE]:
                 return RUNNING
             continue
         if not has_room(s, d):

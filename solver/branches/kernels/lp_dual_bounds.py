@@ -34,12 +34,12 @@ from solver.branches.kernels.linear_program.pricing import (
 from solver.branches.kernels.state import (
     DUE,
     FRAMES,
-    ITERATIONS,
     LARGEST,
     NUMBER,
     OPTIMUM,
     PART,
     SEARCH,
+    SHARE,
     SIZE,
     TAKEN,
     TURNS,
@@ -52,10 +52,11 @@ from solver.kernels.jit import helper, kernel
 from solver.kernels.simd import sum_marked
 from solver.objective.exact_objective import INFINITE
 
-_FIRST = 16384  # iterations before the first improvement
+_FIRST = 2**26  # work of the search before the first improvement
 _PRECISION = 1024  # a share of a split's cost by which a conjunction may gain too much
 _CLOSE = 32  # the same, where a search through all conjunctions begins
 _NEAR = 0.998  # share of the pool's optimum that is enough
+_PROMISE = 0.25  # share of the gap that the duals may close at least
 _WHILE = 2**24  # work at a time
 _LONG = 4.0  # share of the search's work that is too much for one search through all conjunctions
 
@@ -247,28 +248,26 @@ def are_enough(s: Space, least: float, lower: float) -> bool:
     """Whether the root's duals, which sum to ``least``, are near the best ones, or the search has
     left the program behind.
 
-    ``lower`` is the root's bound. The best duals may be far from the pool's optimum, and no duals
-    have more than the leaves of a tree cost. So after a first turn, this optimum must be above the
-    root's bound by half as much as the duals are below it.
+    ``lower`` is a bound of all trees. No duals sum to more than the pool's optimum, or than the
+    leaves of a tree cost. After a first turn, this must promise to close a part of the gap.
     """
     split = float(s.params.split)
     most = min(float(s.program.status[OPTIMUM]), cost_of_tree(s) * split)
     rounded = 4.0 * float(s.stack.head[0, stack_frame.N_ROWS])  # about what whole numbers lose
     if least + rounded > _NEAR * most or most - split < lower:
         return True
-    above, below = most - split - lower, lower - (least - split)
-    return bool(s.program.status[TURNS] > 0 and above < 0.5 * below)
+    above, gap = most - split - lower, (cost_of_tree(s) - 1.0) * split - lower
+    return bool(s.program.status[TURNS] > 0 and above < _PROMISE * gap)
 
 
 @helper
-def improve_duals(s: Space, limit: int) -> bool:
+def improve_duals(s: Space, lower: float, limit: int) -> bool:
     """Improve the duals of the root until its work reaches ``limit``; whether they are good enough.
 
     Where it stops makes no difference to what it does when it goes on.
     """
     p, n_words, split = s.program, s.stack.head[0, stack_frame.N_WORDS], s.params.split
     n_literals = start_program(s)
-    lower = float(s.memo.node_lower[0, s.params.budgets - 1])
     while p.status[WORK] <= limit:
         if p.status[PART] > 0:
             if are_enough(s, float(sum_root(s)), lower):
@@ -333,7 +332,7 @@ def forget_duals(s: Space) -> None:
     """Begin without duals."""
     for i in range(len(s.program.status)):
         s.program.status[i] = 0
-    s.program.status[DUE] = s.memo.used[ITERATIONS] + _FIRST
+    s.program.status[DUE] = _FIRST
 
 
 @helper
@@ -341,6 +340,17 @@ def note_work(s: Space, d: int) -> None:
     """Count about what opening a frame has cost: as much as how many operations on words here."""
     n, n_words = s.stack.head[d, stack_frame.N_COLUMNS], s.stack.head[d, stack_frame.N_WORDS]
     s.program.status[SEARCH] += n * (n + 64) * (n_words + 2) // 8 + 2048
+
+
+@helper
+def work_allowed(s: Space) -> int:
+    """How much work improving the duals may take so far.
+
+    As much as the search of trees; once its first turn has promised to close a part of the gap, the
+    double; in the shard that does it for all others, ``SHARE`` times as much.
+    """
+    p = s.program
+    return int(max(p.status[SHARE], 2 if p.status[TURNS] > 0 else 1) * p.status[SEARCH])
 
 
 @helper
@@ -352,23 +362,24 @@ def is_long(s: Space) -> bool:
 
 
 @kernel
-def raise_duals(s: Space) -> None:
+def raise_duals(s: Space, lower: int) -> None:
     """Improve the root's duals for a while, and with them all bounds of the frames.
 
-    It is done again after the next iteration, until it has taken half of all work, or a search
-    through all conjunctions turns out to be long; and then whenever the iterations have doubled. It
-    is a kernel of its own, which most searches need not compile.
+    ``lower`` is a bound of all trees that is known without them.
+    It is done again after the next iteration, until it has done all work that it may, or a search
+    through all conjunctions turns out to be long; and then whenever the search's work has doubled.
+    It is a kernel of its own, which most searches need not compile.
     """
-    p, before = s.program, sum_root(s)
-    limit = min(p.status[SEARCH], p.status[WORK] + _WHILE)
-    good = improve_duals(s, limit)
+    p, before, allowed = s.program, sum_root(s), work_allowed(s)
+    limit = min(allowed, p.status[WORK] + _WHILE)
+    good = improve_duals(s, float(lower), limit)
     if good:
         p.status[DUE] = INFINITE
-    elif p.status[WORK] > p.status[SEARCH] or is_long(s):
-        p.status[DUE] = 2 * s.memo.used[ITERATIONS]
+    elif p.status[WORK] > allowed or is_long(s):
+        p.status[DUE] = 2 * p.status[SEARCH]
         p.status[TURNS] += 1
     else:
-        p.status[DUE] = s.memo.used[ITERATIONS] + 1
+        p.status[DUE] = p.status[SEARCH] + 1
     if sum_root(s) > before:
         spread_duals(s)
 

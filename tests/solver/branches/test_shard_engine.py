@@ -255,7 +255,7 @@ def test_duals_that_are_told_change_no_answer(
     """The first part improves them from the first iteration on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ShardEngine, "_head_start", 2**14)
-        patch.setattr(ShardEngine, "_sooner", 2**14)
+        patch.setattr(ShardEngine, "_sooner", 2**26)
         check = check_together if together else check_alone
         check(problem, lam, limits, number, False, {})
 
@@ -281,7 +281,7 @@ def test_parts_share_one_linear_program(hard: Problem) -> None:
     lam = Fraction(1, 120)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ShardEngine, "_head_start", 2**14)
-        patch.setattr(ShardEngine, "_sooner", 2**14)
+        patch.setattr(ShardEngine, "_sooner", 2**26)
         first, second = (engine_of(hard, lam, Shard(i, 2)) for i in range(2))
         assert first.program.status[DUE] < second.program.status[DUE]
         while first.program.status[WORK] == 0 or sum(duals_of(first)) == 0:
@@ -324,7 +324,7 @@ def test_branches_that_are_told_are_kept_with_their_rows(
 
 def test_a_part_that_hears_nothing_improves_duals_itself(hard: Problem) -> None:
     engine = engine_of(hard, Fraction(1, 120), Shard(1, 2))
-    engine.program.status[DUE] = 16
+    engine.program.status[DUE] = 2**16
     while engine.iterations < 512:
         assert engine.step(64, -1) != FULL or engine.grow(None)
     assert engine.program.status[WORK] > 0

@@ -34,8 +34,10 @@ from tests.solver.million.shards_in_turn import slices_of_one_step, solve_in_tur
 
 Options = dict[str, Any]
 
-LATER = 16_384
-"""After how many iterations ``row_duals`` are improved first: ``_FIRST`` of the kernels."""
+LATER = 2**26
+"""After how much work ``row_duals`` are improved first: ``_FIRST`` of the kernels."""
+LITTLE = 4096
+"""The work of an iteration or two."""
 
 
 class Run:
@@ -370,15 +372,15 @@ def _preorder(tree: Tree) -> list[int]:
 def early_bounds(chance: Random) -> Iterator[None]:
     """Bounds that BRANCHES turns on in long searches only are on from the first steps.
 
-    ``row_duals`` are improved between slices: once more after so many iterations.
+    ``row_duals`` are improved between slices.
     """
     usual = params._RECENT_FROM, params._MOST_BLOCKS, ThresholdEngine.advance
     params._RECENT_FROM, params._MOST_BLOCKS = chance.choice((0, 0, 3)), chance.choice((1, 2, 256))
-    first = chance.choice((1, 2, 5))
+    first = LITTLE * chance.choice((1, 2, 5))
 
     def advance(engine: ThresholdEngine, *arguments: int) -> int:
-        if engine.params.row_duals and engine.program.status[DUE] == engine.iterations + LATER:
-            engine.program.status[DUE] = engine.iterations + first
+        if engine.params.row_duals and engine.program.status[DUE] == LATER:
+            engine.program.status[DUE] = first
         return usual[2](engine, *arguments)
 
     ThresholdEngine.advance = advance  # type: ignore[method-assign]
