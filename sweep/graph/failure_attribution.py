@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweep.plan.plan import Task
-from sweep.worker.dask_steps import AT
+from sweep.worker.dask_steps import AT, SEARCHES
 from sweep.worker.exit_reasons import End, told_ends
 
 MOST_SPARED = 3
@@ -77,6 +77,7 @@ class Failures:
         self.notes = notes
         self._ends: defaultdict[str, End] = defaultdict(End)
         self._at: dict[str, str] = {}
+        self._searches: dict[str, str] = {}
         self._deaths: defaultdict[int, list[End]] = defaultdict(list)
         self._data_deaths: defaultdict[int, list[End]] = defaultdict(list)
         self._cases: list[Case] = []
@@ -97,8 +98,11 @@ class Failures:
         """Learn what workers are at, and how they end."""
         if event.get("kind") == AT:
             self._at.pop(event["worker"], None)
+            self._searches.pop(event["worker"], None)
             if event["key"] is not None:
                 self._at[event["worker"]] = event["key"]
+        if event.get("kind") == SEARCHES:
+            self._searches[event["worker"]] = event["key"]
         for address, known in told_ends(event).items():
             vars(self._ends[address]).update(known)
         if event.get("action") == "remove-worker" and not event.get("expected"):
@@ -108,6 +112,11 @@ class Failures:
     def running(self) -> set[str]:
         """The keys of the steps that workers are at."""
         return {*self._at.values()}
+
+    @property
+    def searching(self) -> set[str]:
+        """Those of them that search tasks which may be divided, with all code compiled."""
+        return {*self._searches.values()}
 
     def workers_of(self, keys: Container[str]) -> set[str]:
         """The workers at one of these steps."""

@@ -498,7 +498,7 @@ class Window:
 
     def _divide(self) -> None:
         """Divide a running search among idle workers, if nothing else waits for them."""
-        at_work = [self._out[key] for key in self._failures.running & self._out.keys()]
+        at_work = [self._out[key] for key in self._failures.searching & self._out.keys()]
         spent = {batch.tasks[-1].key: batch.spent for batch in at_work}
         begun = [batch.tasks[-1] for batch in at_work]
         begun = [task for task in begun if task.solver.divides(task.lam.exact)]

@@ -18,6 +18,7 @@ from sweep.datasets.dataset_reference import DatasetRef
 from sweep.plan.plan import Node
 from sweep.plan.software_versions import fingerprint
 from sweep.rows.result_rows import Cell, Finished
+from sweep.spec.requested_outputs import asks_division
 from sweep.worker import tasks
 from sweep.worker.run_settings import Run
 from sweep.worker.stop_requests import is_leaving, is_over
@@ -29,6 +30,9 @@ when the step has ended."""
 
 NOTHING = ""
 """In place of a key: the worker gives back what it is sent."""
+
+SEARCHES = "searches"
+"""The kind of the event that tells that tasks which may be divided begin: all code is compiled."""
 
 REFUSED = "refused"
 """The kind of the event of a worker with other versions than the driver's."""
@@ -87,6 +91,8 @@ def solve(run: Run, suspect: bool, prepared: tasks.Prepared, cells: Sequence[Cel
     with _step(run, suspect) as (worker, key):
         for solver in sorted({cell.solver for cell in cells}):
             tasks.warm_up(solver)
+        if any(asks_division(cell.options) for cell in cells):
+            worker.log_event(run.name, {"kind": SEARCHES, "worker": worker.address, "key": key})
 
         def give_back(begun: int) -> None:
             worker.log_event(run.name, {"kind": REST, "key": key, "begun": begun})

@@ -17,6 +17,9 @@ from tests.helpers.drivers import Drive, wait_for_done
 
 pytestmark = pytest.mark.faults
 
+# As in faulty_solvers.py. Imported here, its solvers would be in the catalogue of all tests.
+SLOW_COMPILE = "TREESWEEP_TEST_SLOW_COMPILE"
+
 
 def spec(shards: int | str, **options: Any) -> str:
     return f"""
@@ -142,6 +145,17 @@ def test_a_running_task_is_divided_among_idle_workers(
     extra = json.loads(drive.rows().set_index("solver").loc["divider", "extra"])
     assert (extra["shards"], len(extra["shard_seconds"])) == (2, 2)
     assert extra["seconds_before"] >= 5
+
+
+def test_a_task_is_not_divided_while_its_worker_compiles(
+    tmp_path: Path, whole: dict[str, Any]
+) -> None:
+    drive = Drive(tmp_path)
+    drive.environment[SLOW_COMPILE] = "9"
+    limited = spec("auto").replace(", calm]", "]") + "limits: {seconds: 4}\n"
+    assert drive.finish("run", limited)["code"] == 0
+    assert answer(drive) == whole
+    assert ran(tmp_path) == {0: 1}
 
 
 @pytest.mark.parametrize("fault", [{"fatal": 1}, {"wrong": 1}, {}])

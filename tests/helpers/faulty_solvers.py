@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -63,6 +64,9 @@ CLOCK = "TREESWEEP_TEST_CLOCK"
 
 SLOW_START = "TREESWEEP_TEST_SLOW_START"
 """Seconds that every worker but the first one takes to start."""
+
+SLOW_COMPILE = "TREESWEEP_TEST_SLOW_COMPILE"
+"""Seconds that it takes to load the kernels of a solver on a worker."""
 
 SLOW = "TREESWEEP_TEST_SLOW"
 """Seconds that BRANCHES waits after every few iterations; each wait leaves a mark."""
@@ -595,6 +599,17 @@ def _kill_on_load(name: str, spared: int) -> None:
     tasks.datasets.load_dataset = load_or_die  # type: ignore[assignment]
 
 
+def _compile_slowly(seconds: float) -> None:
+    load = tasks._load_kernels
+
+    @cache
+    def load_slowly(solver: str) -> None:
+        time.sleep(seconds)
+        load(solver)
+
+    tasks._load_kernels = load_slowly
+
+
 def _set_clock(jump: float) -> None:
     """Let Python code that is loaded by now see another time from some moment on.
 
@@ -648,6 +663,8 @@ def dask_setup(worker: Any) -> None:
         _kill_on_load(os.environ[KILL_LOAD], spared=0)
     if os.environ.get(KILL_RELOAD):
         _kill_on_load(os.environ[KILL_RELOAD], spared=1)
+    if os.environ.get(SLOW_COMPILE):
+        _compile_slowly(float(os.environ[SLOW_COMPILE]))
     if os.environ.get(SLOW_START):
         if Path(os.environ[SCRATCH], "worker-started").exists():
             time.sleep(float(os.environ[SLOW_START]))
