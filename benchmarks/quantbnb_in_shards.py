@@ -4,10 +4,11 @@ Usage: python benchmarks/quantbnb_in_shards.py DATA [--sets NAME ...] [--depth 3
        python benchmarks/quantbnb_in_shards.py DATA --clock [--sets NAME ...] [--rounds 2]
 
 DATA is a folder with ``continuous/class/<set>.parquet``; λ is 0. All shards run here, in turns of
-``--slice`` iterations, and hear of better trees after each turn. An iteration evaluates a
-threshold. "work" is the iterations of all shards over those of the undivided search, "gain" those
-of the undivided search over those of the shard that has most. If a number of shards gives another
-cost than the undivided search, the exit code is 1.
+``--slice`` iterations, and hear after each turn of better trees and of what was evaluated at the
+root. A shard that is done helps the others. An iteration evaluates a threshold. "work" is the
+iterations of all shards over those of the undivided search, "gain" those of the undivided search
+over those of the shard that has most. If a number of shards gives another cost than the undivided
+search, the exit code is 1.
 
 ``--clock`` runs sweeps of one task instead, as ``benchmarks/branches_in_shards.py`` does.
 """
@@ -30,7 +31,7 @@ from benchmarks.sweep_overhead import show
 from solver import Limits, Problem
 from solver.engine.driver import cost_scale_of
 from solver.engine.tree_constraints import TreeConstraints
-from solver.kernels.constants import FULL
+from solver.kernels.constants import FULL, PROVEN
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.shard_engine import QuantShardEngine
 from solver.search_shards import Shard
@@ -56,26 +57,30 @@ def divide(problem: Problem, depth: int, number: int, turn: int) -> tuple[list[i
         engines: list[QuantEngine] = [QuantEngine(*parts)]  # type: ignore[arg-type]
     else:
         engines = [QuantShardEngine(*parts, shard=Shard(i, number)) for i in range(number)]
-    best = min(engine.upper_bound for engine in engines)
-    while open_ := [engine for engine in engines if engine.lower_bound < engine.upper_bound]:
-        for engine in open_:
-            take_turn(engine, turn)
+    best, open_ = min(engine.upper_bound for engine in engines), [*engines]
+    while open_:
+        open_ = [engine for engine in open_ if not take_turn(engine, turn)]
         for teller in engines:
+            told, others = teller.learned(), [other for other in engines if other is not teller]
             if teller.found and teller.upper_bound < best:
                 best = teller.upper_bound
-                for other in engines:
-                    if other is not teller:
-                        other.use(best, teller.shape(), True)
+                for other in others:
+                    other.use(best, teller.shape(), True)
+            for other in others if told else ():
+                other.learn(told)
     return [engine.iterations for engine in engines], best
 
 
-def take_turn(engine: QuantEngine, turn: int) -> None:
-    """Let a search go on for so many iterations."""
-    end = engine.iterations + turn
-    while engine.lower_bound < engine.upper_bound and (left := end - engine.iterations) > 0:
-        if engine.step(left, -1) == FULL:
+def take_turn(engine: QuantEngine, turn: int) -> bool:
+    """Let a search go on for so many iterations, then help; whether nothing is left to do."""
+    end, is_done = engine.iterations + turn, False
+    while not is_done and (left := end - engine.iterations) > 0:
+        if engine.lower_bound >= engine.upper_bound:
+            is_done = engine.help(left) == PROVEN
+        elif engine.step(left, -1) == FULL:
             engine.grow(None)
         engine.propagate_bounds()
+    return is_done
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -117,7 +117,7 @@ class Solver(ABC):
         """Whether other shards do other parts of each solve."""
         return self.shard is not None and self.shard.number > 1
 
-    def divides(self, lam: Fraction, limits: Limits) -> bool:
+    def divides(self, lam: Fraction, limits: Limits, task: TaskType = "classification") -> bool:
         """Whether a solve that runs may be stopped and divided into shards.
 
         They must lose little of what it has proven: its part 0 of 1 tells them.

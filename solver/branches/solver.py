@@ -29,7 +29,7 @@ from solver.options import Option
 from solver.problem.problem import Problem
 from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
-from solver.trees.tree import Tree, shape_of
+from solver.trees.tree import TaskType, Tree, shape_of
 from solver.verify.certificate import Certificate, Claim
 from solver.verify.scorer import ScoreOnce
 
@@ -117,7 +117,7 @@ class Branches(Solver):
         """See the base class; a shard begins again, with the bounds that other shards tell."""
         return super().resumes and not self.is_divided
 
-    def divides(self, lam: Fraction, limits: Limits) -> bool:
+    def divides(self, lam: Fraction, limits: Limits, task: TaskType = "classification") -> bool:
         """See the base class; mode ``full`` does, where :class:`ShardEngine` deals features out."""
         return self.settings["mode"] == "full" and lam > 0 and limits.splits is None
 

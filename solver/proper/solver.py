@@ -24,7 +24,7 @@ from solver.proper.paper.search import PaperEngine
 from solver.proper.separating_tests import Partition, shape_of_partition
 from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
-from solver.trees.tree import Shape, Tree
+from solver.trees.tree import Shape, TaskType, Tree
 
 
 class Proper(Solver):
@@ -163,7 +163,7 @@ class Proper(Solver):
             solution.extra[FOUND] = search.engine.found
         return solution
 
-    def divides(self, lam: Fraction, limits: Limits) -> bool:
+    def divides(self, lam: Fraction, limits: Limits, task: TaskType = "classification") -> bool:
         """See the base class; mode ``search`` does."""
         return bool(self.settings["mode"] == "search")
 

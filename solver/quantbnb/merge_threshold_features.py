@@ -15,7 +15,7 @@ import numpy as np
 
 from solver.features.node_tests import NodeTest, ThresholdTest
 from solver.features.ranks_and_cuts import CutTests, Scale
-from solver.monitor import Monitor, News, Peers
+from solver.monitor import Monitor, News
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 
@@ -68,7 +68,7 @@ class Columns:
         if peers is not None:
             monitor = replace(
                 monitor,
-                peers=Peers(
+                peers=peers._replace(
                     tell=lambda news: peers.tell(_of(news, self.outwards)),
                     hear=lambda: [_of(news, self.inwards) for news in peers.hear()],
                 ),

@@ -28,7 +28,7 @@ from solver.quantbnb.regression.engine import SquaresEngine
 from solver.quantbnb.regression.greedy import GREEDY_SQUARES
 from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
-from solver.trees.tree import Tree, shape_of
+from solver.trees.tree import TaskType, Tree, shape_of
 
 
 class QuantBnB(Solver):
@@ -128,7 +128,10 @@ class QuantBnB(Solver):
                 )  # fmt: skip
             parts = problem.codes, problem.counts, problem.arities, cost_scale, constraints
             if self.shard is not None and divided:
-                return QuantShardEngine(*parts, shard=self.shard)
+                begun = None if self.is_divided else state
+                return QuantShardEngine(
+                    *parts, problem.digest, begun, shard=self.shard, most_bytes=limits.bytes
+                )
             return QuantEngine(*parts, problem.digest, state)
 
         limits = within_memory(limits)
@@ -139,7 +142,7 @@ class QuantBnB(Solver):
             search.offer(columns.problem.grow(shape_of(columns.inwards(initial_tree))))
         status = search.run(columns.monitor(monitor))
         solution = search.solution(status, self.name, self.version)
-        if self.shard is not None:
+        if self.is_divided:
             solution.extra[FOUND] = search.engine.found
         return replace(solution, tree=columns.outwards(solution.tree))
 
@@ -153,8 +156,13 @@ class QuantBnB(Solver):
 
     @property
     def resumes(self) -> bool:
-        """See the base class; a shard begins again, with the best tree that other shards know."""
-        return super().resumes and self.shard is None
+        """See the base class; a shard begins again, with what other shards know."""
+        return super().resumes and not self.is_divided
+
+    def divides(self, lam: Fraction, limits: Limits, task: TaskType = "classification") -> bool:
+        """See the base class; mode ``fast`` does, of classes, if leaves may have any weight."""
+        is_free = (limits.min_leaf_size or 0) <= 1
+        return task == "classification" and self.settings["mode"] == "fast" and is_free
 
     @classmethod
     def warm_up(cls) -> None:

@@ -501,7 +501,7 @@ class Window:
         at_work = [self._out[key] for key in self._failures.searching & self._out.keys()]
         spent = {batch.tasks[-1].key: batch.spent for batch in at_work}
         begun = [batch.tasks[-1] for batch in at_work]
-        begun = [task for task in begun if task.solver.divides(task.lam.exact)]
+        begun = [t for t in begun if t.solver.divides(t.lam.exact, t.node.info.task)]
         for task in begun:
             if self.shards.has_ended(task):  # its worker may have come since
                 self._tell_workers(give_up, task.key)

@@ -28,6 +28,7 @@ from solver.features.unicode_check import check_storable
 from solver.limits import Limits
 from solver.options import Option
 from solver.search_shards import Shard
+from solver.trees.tree import TaskType
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec.folds import NoValidation, Validation
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
@@ -80,12 +81,12 @@ class Choice:
         """The number of shards of each task."""
         return asked_shards(self.options)
 
-    def divides(self, lam: Fraction) -> bool:
+    def divides(self, lam: Fraction, task: TaskType) -> bool:
         """Whether a running task of this λ may be divided among idle workers."""
         if not asks_division(self.options) or "nodes" in self.limits:
             return False
         limits = Limits(**self.limits)
-        return SOLVERS[self.name](**own_options(self.options)).divides(lam, limits)
+        return SOLVERS[self.name](**own_options(self.options)).divides(lam, limits, task)
 
 
 class EncodingEntry(Strict):

@@ -39,6 +39,7 @@ from solver.quantbnb.classification.state import (
     FEATURE,
     FOUND,
     FOUND_CODE,
+    HELPS,
     INTERVALS,
     LEAF,
     LIMIT,
@@ -106,12 +107,34 @@ def _pop(s: Levels) -> int:
 
 
 @helper
+def _pop_leaf(s: Levels) -> int:
+    """An interval without others below it in the heap, another one for each shard that helps.
+
+    Who searches the intervals of the least bounds comes to it late.
+    """
+    queued = s.frame[QUEUED]
+    last = queued - 1
+    at = last - (s.frame[HELPS] - 1) % (queued - queued // 2)
+    leaf: int = s.heap[at]
+    s.frame[QUEUED] = last
+    moved = s.heap[last]
+    while at > 0:
+        parent = (at - 1) // 2
+        if s.bound[s.heap[parent]] <= s.bound[moved]:
+            break
+        s.heap[at] = s.heap[parent]
+        at = parent
+    s.heap[at] = moved
+    return leaf
+
+
+@helper
 def _pass(s: Levels, feature: int, bound: int) -> None:
     s.passed[feature] = min(s.passed[feature], bound)
 
 
 @helper
-def _enqueue(params: Params, s: Levels, feature: int, a: int, b: int, bound: int) -> None:
+def enqueue(params: Params, s: Levels, feature: int, a: int, b: int, bound: int) -> None:
     """Queue an interval, unless it cannot hold anything better."""
     bound = max(bound, params.split + s.least[a, 0] + s.least[b, 1])
     if bound < s.frame[LIMIT]:
@@ -166,7 +189,7 @@ def _new_point(
     at: int = s.frame[POINTS]
     s.frame[POINTS] = at + 1
     below = weight_below(table, part, feature, code)
-    s.code[at] = code
+    s.column[at], s.code[at] = feature, code
     s.below[at] = below
     since = params.error * (below - s.below[a])
     until = params.error * (s.below[b] - below)
@@ -269,7 +292,7 @@ def _begin(table: Table, params: Params, s: Levels) -> None:
     s.frame[POINTS] = 2
     for g in range(p):
         if s.frame[DEPTH] > 1 and s.tries[0, 0] != g and s.tries[1, 0] != g:
-            _enqueue(params, s, g, 0, 1, s.lower[g])
+            enqueue(params, s, g, 0, 1, s.lower[g])
 
 
 @helper
@@ -285,8 +308,8 @@ def _finish_point(params: Params, s: Levels) -> None:
         if s.frame[DEPTH] <= 2:
             _keep_stumps(s)
         _keep_tree(s, feature, s.code[at])
-    _enqueue(params, s, feature, s.frame[A], at, s.frame[BOUND])
-    _enqueue(params, s, feature, at, s.frame[B], s.frame[BOUND])
+    enqueue(params, s, feature, s.frame[A], at, s.frame[BOUND])
+    enqueue(params, s, feature, at, s.frame[B], s.frame[BOUND])
 
 
 @helper
@@ -303,15 +326,18 @@ def _next_point(table: Table, params: Params, part: Part, s: Levels) -> int:
             return EMPTY
         below = weight_below(table, part, feature, s.tries[i, 1])
         if below < params.min_leaf or s.below[1] - below < params.min_leaf:
-            _enqueue(params, s, feature, 0, 1, s.lower[feature])
+            enqueue(params, s, feature, 0, 1, s.lower[feature])
             return EMPTY
         s.frame[BOUND] = s.lower[feature]
         _new_point(table, params, part, s, feature, s.tries[i, 1], 0, 1)
         return POINT
     if s.frame[QUEUED] == 0 or s.bound[s.heap[0]] >= s.frame[LIMIT]:
         return NOTHING
-    interval = _pop(s)
+    interval = _pop_leaf(s) if s.frame[HELPS] else _pop(s)
     feature = s.feature[interval]
+    if s.bound[interval] >= s.frame[LIMIT]:
+        _pass(s, feature, s.bound[interval])
+        return EMPTY
     a, b = s.ends[interval, 0], s.ends[interval, 1]
     s.frame[BOUND] = s.bound[interval]
     code = _choose(table, params, part, s, feature, a, b)
@@ -432,6 +458,7 @@ def step(
     """Continue until ``budget`` splits have been evaluated, or a tree costs ``target_cost`` or
     less.
 
+    It also stops when the intervals of the root are queued: others may have told of them.
     ``top``, (1,), holds the current level.
     """
     end = scratch.evaluations[0] + budget
@@ -448,6 +475,8 @@ def step(
                 _stumps(table, params, part, scratch, s)
                 _begin(table, params, s)
                 s.frame[PHASE] = PICK
+                if at == 0:
+                    return RUNNING
         elif phase == PICK:
             if s.frame[POINTS] >= len(s.code):
                 return FULL
@@ -466,11 +495,13 @@ def step(
         else:
             below, child = sub_record(parts, at + 1), sub_record(levels, at + 1)
             if not _descend(table, params, s):
-                if phase == OPENING:
-                    _begin(table, params, s)
-                else:
-                    _finish_point(params, s)
                 s.frame[PHASE] = PICK
+                if phase == CHILD:
+                    _finish_point(params, s)
+                    continue
+                _begin(table, params, s)
+                if at == 0:
+                    return RUNNING
             elif s.frame[SIDE] >= 0:
                 code, side = s.code[s.frame[AT]], s.frame[SIDE]
                 divide(table, part, s.frame[FEATURE], code, side, below)

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import zlib
+from collections import deque
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from solver.kernels.constants import Ints
+from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
+from solver.kernels.jit import ensure_compiled, is_compiled
 from solver.objective.exact_objective import INFINITE
 from solver.quantbnb.classification.engine import QuantEngine
-from solver.quantbnb.classification.state import LIMIT, Levels
+from solver.quantbnb.classification.root_thresholds import (
+    FEATURE,
+    begin_anew,
+    cut_intervals,
+    evaluated,
+    is_cut,
+    record_length,
+)
+from solver.quantbnb.classification.sorted_table import new_table
+from solver.quantbnb.classification.state import (
+    AT,
+    LIMIT,
+    POINTS,
+    Levels,
+    new_levels,
+    new_parts,
+    padded_length,
+)
 from solver.search_shards import Shard
 from solver.trees.tree import Shape
 
@@ -20,16 +41,39 @@ class QuantShardEngine(QuantEngine):
     The thresholds of each feature are dealt out in ranges of about equal weight. The lowest range
     of the next feature belongs to the next shard, so no shard has the middle of all features. Every
     shard finds the best tree of less depth itself. It looks for nothing that costs as much as a
-    tree from another shard.
+    tree from another shard, and cuts its intervals at thresholds that others have evaluated. When
+    its own thresholds are done, it evaluates those of others (:meth:`help`).
+
+    ``most_bytes`` is the limit on memory. See :class:`QuantEngine` for the others.
     """
 
     proves_fewest_splits = True  # else, at λ = 0, a tree's size would depend on who finds one first
 
-    def __init__(self, *parts: Any, shard: Shard) -> None:
-        self.shard = shard
+    def __init__(self, *parts: Any, shard: Shard, most_bytes: int | None = None) -> None:
+        self.shard, self.most_bytes = shard, most_bytes
         self.given: tuple[int, Shape] | None = None
         self._cap = INFINITE  # what the limit at the root was lowered to for a given tree
+        self._told = np.zeros(0, np.bool_)
+        self._known: list[Ints] = []
+        self._untold: list[Ints] = []
+        self._unread: deque[tuple[Ints, int]] = deque()
+        self._later: list[Ints] = []  # in the interval that was being cut at point ``_at``
+        self._at = 0
+        self._helps = False
         super().__init__(*parts)
+
+    def _compile(self) -> float:
+        seconds = super()._compile()
+        if is_compiled(cut_intervals):
+            return seconds
+        small = [1, padded_length(1), 1, 1]
+        table, parts = new_table([max(self.arities)], small), new_parts(small, 1)
+        levels, told = new_levels(1, 1, 1), np.zeros((0, record_length(1)), np.int64)
+        return (
+            seconds
+            + ensure_compiled(begin_anew, self.params, levels, 0)
+            + ensure_compiled(cut_intervals, table, self.params, parts, levels, told, 0)
+        )
 
     def _first_levels(self, number: int, points: int) -> Levels:
         levels = super()._first_levels(number, points)
@@ -55,7 +99,9 @@ class QuantShardEngine(QuantEngine):
 
     def use(self, cost: float, shape: Shape, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; it looks for nothing that costs as much."""
-        if not given or (self.given is not None and cost >= self.given[0]):
+        if not given or self.shard.number == 1:
+            return  # an undivided search does not, or a state would need the tree
+        if self.given is not None and cost >= self.given[0]:
             return
         self.given = int(cost), shape
         if cost < self.levels.frame[0, LIMIT]:
@@ -75,6 +121,101 @@ class QuantShardEngine(QuantEngine):
     def shape(self) -> Shape:
         return super().shape() if self.given is None or self.found else self.given[1]
 
-    def state(self) -> None:  # type: ignore[override]
-        """None: a shard begins again, with the best tree that the others know."""
-        return None
+    def state(self) -> dict[str, NDArray[Any]] | None:  # type: ignore[override]
+        """None of one shard of several, which begins again with what the others know."""
+        return super().state() if self.shard.number == 1 else None
+
+    # What shards tell each other
+
+    @property
+    def _exchanges(self) -> bool:
+        """Whether thresholds are told: see ``root_thresholds``."""
+        return self.depth > 1 and self.params.min_leaf == 1
+
+    def learned(self) -> bytes:
+        """As :class:`solver.engine.driver.Engine`: thresholds that were evaluated at the root."""
+        if not self._exchanges:
+            return b""
+        self._note_evaluated()
+        told = b"".join(new.tobytes() for new in self._untold)
+        self._untold.clear()
+        return zlib.compress(told, 1) if told else b""
+
+    def learn(self, proven: bytes) -> None:
+        """As :class:`solver.engine.driver.Engine`: thresholds that another shard has evaluated."""
+        if not self._exchanges:
+            return
+        numbers = np.frombuffer(bytearray(zlib.decompress(proven)), np.int64)
+        told = numbers.reshape(-1, record_length(len(self.arities)))
+        self._known.append(told)
+        self._unread.append((told.copy(), 0))
+
+    def step(self, iterations: int, target_cost: int) -> int:
+        if self._later and self.levels.frame[0, AT] != self._at:
+            self._unread.extend((told, 0) for told in self._later)
+            self._later.clear()
+        if self._unread and not self._hear():
+            return FULL
+        return super().step(iterations, target_cost)
+
+    def _hear(self) -> bool:
+        """Cut intervals at the thresholds that were told; False: there is no room for all.
+
+        The arrays of the rows must be filled, and the outermost thresholds evaluated.
+        """
+        if self.table is None or self._filled < len(self.arities) or not is_cut(self.levels):
+            return True
+        while self._unread:
+            told, begin = self._unread.popleft()
+            self._make_room()
+            before = int(self.levels.frame[0, POINTS])
+            end = cut_intervals(self.table, self.params, self.parts, self.levels, told, begin)
+            self._told[before : self.levels.frame[0, POINTS]] = True
+            if end < len(told):
+                self._unread.appendleft((told, end))
+                return False
+            if (told[:, FEATURE] >= 0).any():
+                self._later.append(told[told[:, FEATURE] >= 0])
+                self._at = int(self.levels.frame[0, AT])
+        return True
+
+    def _note_evaluated(self) -> None:
+        """Remember what was evaluated at the root since, until it is told and for :meth:`help`."""
+        self._make_room()
+        new = evaluated(self.levels, self._told)
+        if len(new):
+            self._known.append(new)
+            self._untold.append(new)
+
+    def _make_room(self) -> None:
+        """Remember of each threshold at the root whether it was told."""
+        self._told.resize(self.levels.code.shape[1], refcheck=False)
+
+    # When its own thresholds are done
+
+    def help(self, iterations: int) -> int:
+        """As :class:`solver.engine.driver.Engine`: it evaluates thresholds of all shards.
+
+        It takes the intervals of high bounds, and their own shards those of the least ones.
+        """
+        if not self._exchanges or self.table is None or not is_cut(self.levels):
+            return PROVEN
+        if not self._helps:
+            self._note_evaluated()
+            self._helps = True
+            self._progress[4] = False
+            self.levels.own[0] = 0, INFINITE
+            self.levels.frame[0, LIMIT] = self.upper_bound
+            begin_anew(self.params, self.levels, self.shard.index)
+            self._told[:] = False
+            self._later.clear()
+            self._unread = deque((told.copy(), 0) for told in self._known)
+        outcome = self.step(iterations, -1)
+        if outcome == FULL and not self.grow(self.most_bytes):
+            return PROVEN
+        return PROVEN if outcome == PROVEN else RUNNING
+
+    def propagate_bounds(self) -> None:
+        """As in :class:`QuantEngine`, of its own thresholds."""
+        if not self._helps:
+            super().propagate_bounds()

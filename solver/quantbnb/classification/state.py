@@ -109,6 +109,7 @@ class Levels(NamedTuple):
     trees with leaves of the weight ``relax``.
     """
 
+    column: Ints  # (levels, points) feature of the threshold
     code: Ints  # (levels, points)
     cost: Ints  # (levels, points)
     below: Ints  # (levels, points) weight of the rows to the left
@@ -134,8 +135,8 @@ class Levels(NamedTuple):
 
 (
     PHASE, POINTS, INTERVALS, QUEUED, LIMIT, FOUND, FOUND_CODE, TRIED, A, B, AT, FEATURE, TURN,
-    SIDE, CAP, BOUND, DEPTH, LEAF, RELAX, FIELDS,
-) = range(20)  # fmt: skip
+    SIDE, CAP, BOUND, DEPTH, LEAF, RELAX, HELPS, FIELDS,
+) = range(21)  # fmt: skip
 START, OPENING, PICK, CHILD = range(4)
 
 
@@ -176,7 +177,7 @@ def level_shapes(features: int, levels: int, points: int) -> list[tuple[int, ...
     """Shapes of the arrays of :class:`Levels`."""
     p, intervals, nodes = features, 2 * points + features, 2 ** (levels + 1) - 1
     shapes: list[tuple[int, ...]] = [
-        (points,), (points,), (points,), (points, 2), (points, 2), (points, 2),
+        (points,), (points,), (points,), (points,), (points, 2), (points, 2), (points, 2),
         (points, 2, p), (points, 2, 2),
         (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2), (p, 2),
         (FIELDS,),

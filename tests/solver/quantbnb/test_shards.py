@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from fractions import Fraction
 from typing import Any
 
@@ -14,14 +15,27 @@ import solver
 from solver import Limits, Problem, Status, UnsupportedError
 from solver.engine.driver import cost_scale_of
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import FULL, PROVEN, Ints
+from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import INFINITE
 from solver.quantbnb import QuantBnB
+from solver.quantbnb.classification import engine as engine_module
+from solver.quantbnb.classification.root_thresholds import (
+    CODE,
+    EACH,
+    FEATURE,
+    LEAST,
+    is_cut,
+    record_length,
+)
 from solver.quantbnb.classification.shard_engine import QuantShardEngine
+from solver.quantbnb.classification.state import POINTS
 from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution
 from solver.trees.tree import shape_of
 from tests.helpers.random_examples import examples
 from tests.helpers.shard_party import solve_together
+from tests.naive import least_numeric_cost
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -113,6 +127,121 @@ def test_work_is_divided() -> None:
     parts = solve_together(QuantBnB(), problem, lam, limits, 4, at_once=True)
     assert max(part.iterations for part in parts) < whole.iterations / 2
     assert sum(part.iterations for part in parts) < 2 * whole.iterations
+
+
+def go_on(engine: QuantShardEngine, iterations: int) -> None:
+    """Let a search go on for so many slices of one threshold."""
+    for _ in range(iterations):
+        if engine.step(1, -1) == FULL:
+            engine.grow(None)
+    engine.propagate_bounds()
+
+
+def told_by(engine: QuantShardEngine) -> Ints:
+    """The thresholds that a shard tells, as (thresholds, numbers)."""
+    told = engine.learned()
+    numbers = np.frombuffer(zlib.decompress(told), np.int64) if told else np.zeros(0, np.int64)
+    return numbers.reshape(-1, record_length(len(engine.arities)))
+
+
+def places_of(told: Ints) -> list[tuple[int, int]]:
+    """Feature and code of thresholds."""
+    return [(int(feature), int(code)) for feature, code in told[:, [FEATURE, CODE]]]
+
+
+def least_cost(engine: QuantShardEngine, problem: Problem, rows: Ints, depth: int) -> int:
+    """Of all trees on some rows, by the plain search."""
+    at, classes = np.nonzero(problem.counts[rows])
+    x, weights = problem.codes[rows][at].tolist(), problem.counts[rows][at, classes].tolist()
+    scale = engine.cost_scale
+    return least_numeric_cost(x, classes.tolist(), weights, depth, scale.error, scale.split)
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(data=st.data())
+def test_what_is_told_of_a_threshold_bounds_the_trees_of_both_sides(data: st.DataObject) -> None:
+    rows, features = data.draw(st.integers(2, 25)), data.draw(st.integers(1, 3))
+    problem = numbers(rows, features, data.draw(st.integers(0, 10**6)), 12)
+    depth, shard = data.draw(st.integers(2, 3)), Shard(0, data.draw(st.integers(1, 2)))
+    engine = engine_of(problem, shard, depth)
+    go_on(engine, data.draw(st.integers(0, 40)))
+    first = told_by(engine)
+    go_on(engine, data.draw(st.integers(0, 40)))
+    told = np.concatenate([first, told_by(engine)])
+    assert len(set(places_of(told))) == len(told)
+    for (feature, code), record in zip(places_of(told), told, strict=True):
+        is_left = problem.codes[:, feature] < code
+        for side, part in enumerate((np.flatnonzero(is_left), np.flatnonzero(~is_left))):
+            counts = problem.counts[part].sum(axis=0)
+            leaf = engine.cost_scale.error * int(counts.sum() - counts.max())
+            best = least_cost(engine, problem, part, depth - 1)
+            by_feature = record[EACH + side * features : EACH + (side + 1) * features]
+            assert record[LEAST + side] <= best
+            assert min(leaf, int(by_feature.min())) <= best
+
+
+def test_a_shard_that_is_done_evaluates_the_thresholds_of_others() -> None:
+    problem = numbers(400, 4, 3, most=100)
+    alone, first, other = (engine_of(problem, Shard(i, 2)) for i in (1, 0, 1))
+    for engine in (alone, first):
+        while engine.lower_bound < engine.upper_bound:
+            go_on(engine, 64)
+    own, bound = first.iterations, first.lower_bound
+    while first.help(64) != PROVEN:
+        first.propagate_bounds()
+        assert first.lower_bound == bound
+    assert first.iterations > own
+    other.learn(first.learned())
+    other.use(first.upper_bound, first.shape(), True)
+    while not is_cut(other.levels):  # it looks for a tree of less depth
+        go_on(other, 1)
+    opened = other.iterations
+    while other.lower_bound < other.upper_bound:
+        go_on(other, 1)
+    assert other.iterations - opened < (alone.iterations - opened) / 20
+    assert other.upper_bound == min(alone.upper_bound, first.upper_bound)
+    assert first.help(64) == PROVEN
+
+
+def test_what_was_told_is_kept_when_the_arrays_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = numbers(400, 4, 3, most=100)
+    first = engine_of(problem, Shard(0, 2))
+    while first.lower_bound < first.upper_bound:
+        go_on(first, 64)
+    told = told_by(first)
+    monkeypatch.setattr(engine_module, "_POINTS", 4)
+    other = engine_of(problem, Shard(1, 2))
+    other.learn(zlib.compress(told.tobytes()))
+    while not is_cut(other.levels):
+        go_on(other, 1)
+    go_on(other, 20)
+    levels = other.levels
+    cut = np.column_stack([levels.column[0], levels.code[0]])[2 : levels.frame[0, POINTS]]
+    assert set(places_of(told)) <= set(map(tuple, cut.tolist()))
+    assert set(places_of(told)).isdisjoint(places_of(told_by(other)))
+
+
+def test_an_undivided_search_that_may_be_divided_goes_on_from_its_state() -> None:
+    problem, lam, limits = numbers(300, 4, 2), Fraction(1, 300), Limits(depth=3)
+    own, states = QuantBnB().part(Shard(0, 1)), list[Snapshot]()
+    assert own.resumes
+    whole = own.solve(problem, lam, limits)
+    few = Limits(depth=3, nodes=200)
+    begun = own.solve(problem, lam, few, monitor=Monitor(snapshot=states.append))
+    state = states[-1].state
+    assert state is not None
+    again = own.solve(problem, lam, limits, initial_tree=begun.tree, state=state())
+    assert answer(again) == answer(whole) == answer(QuantBnB().solve(problem, lam, limits))
+    assert again.iterations == whole.iterations > begun.iterations
+    assert shape_of(again.tree) == shape_of(whole.tree)
+
+
+def test_what_may_be_divided_while_it_runs() -> None:
+    lam, limits = Fraction(1, 100), Limits(depth=3)
+    assert QuantBnB().divides(lam, limits)
+    assert not QuantBnB().divides(lam, limits, "regression")
+    assert not QuantBnB().divides(lam, Limits(depth=3, min_leaf_size=2))
+    assert not QuantBnB(mode="paper").divides(lam, limits)
 
 
 def test_trees_are_told_in_the_features_of_the_problem() -> None:

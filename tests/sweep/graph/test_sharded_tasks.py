@@ -409,17 +409,21 @@ def test_a_task_that_ends_as_it_is_divided_needs_no_shards(store: Store) -> None
 
 
 def test_what_cannot_be_divided_while_it_runs_is_refused() -> None:
-    for solver in ("quantbnb", "branches, options: {mode: paper}", "cart"):
+    for solver in ("quantbnb, options: {mode: paper}", "branches, options: {mode: paper}", "cart"):
         with pytest.raises(InputError, match=r"shards|divided"):
             parse_spec(AT_WORK.replace("branches", solver))
     with pytest.raises(InputError, match="λ-path cannot be done in shards"):
         parse_spec(AT_WORK.replace("shards: auto", "shards: auto, lam: path"))
     with pytest.raises(InputError, match="shards"):
         parse_spec(AT_WORK.replace("auto", "many"))
-    assert not make_plan(parse_spec(SPEC)).task(0).solver.divides(Fraction(1, 20))
+    assert not make_plan(parse_spec(SPEC)).task(0).solver.divides(Fraction(1, 20), "classification")
     choice = make_plan(parse_spec(AT_WORK)).task(0).solver
-    assert choice.divides(Fraction(1, 20))
-    assert not choice.divides(Fraction(0))
+    assert choice.divides(Fraction(1, 20), "classification")
+    assert not choice.divides(Fraction(0), "classification")
     for limit in ("nodes: 9", "splits: 3"):
         limited = AT_WORK.replace("shards: auto", f"shards: auto, options: {{{limit}}}")
-        assert not make_plan(parse_spec(limited)).task(0).solver.divides(Fraction(1, 20))
+        assert (
+            not make_plan(parse_spec(limited))
+            .task(0)
+            .solver.divides(Fraction(1, 20), "classification")
+        )
