@@ -1,10 +1,13 @@
-"""Hypothesis strategies: small problems, prices of a split, and limits."""
+"""Hypothesis strategies: small problems, prices of a split, and limits.
+
+Each is made once: hypothesis validates a strategy when it is drawn from for the first time.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -102,6 +105,7 @@ def random_table(
     )
 
 
+@cache
 def tables(
     *, max_rows: int = 14, max_features: int = 4, max_arity: int = 4, max_classes: int = 4
 ) -> st.SearchStrategy[Table]:
@@ -116,17 +120,20 @@ def tables(
     return st.one_of(drawn_tables(**sizes), seeded, seeded)
 
 
+@cache
 def binary_tables(*, max_rows: int = 18, max_features: int = 6) -> st.SearchStrategy[Table]:
     """Tables that every solver of binary features can do."""
     return tables(max_rows=max_rows, max_features=max_features, max_arity=2, max_classes=3)
 
 
+@cache
 def ordered_tables(*, max_rows: int = 10, max_features: int = 3) -> st.SearchStrategy[Table]:
     """Tables of small numbers."""
     drawn = tables(max_rows=max_rows, max_features=max_features, max_arity=4, max_classes=3)
     return drawn.map(lambda table: replace(table, ordered=True))
 
 
+@lru_cache(maxsize=256)
 def cost_scale(weight: int) -> st.SearchStrategy[Fraction]:
     """λ from free splits to splits that never pay, with the break-even points of whole errors."""
     low = Fraction(1, 4 * weight)
@@ -139,6 +146,7 @@ def cost_scale(weight: int) -> st.SearchStrategy[Fraction]:
     )
 
 
+@cache
 def structural_limits() -> st.SearchStrategy[Limits]:
     """Limits on the tree, one at a time and together."""
     return st.builds(

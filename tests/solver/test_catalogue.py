@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -95,12 +96,17 @@ def _each(variants: Variants) -> Iterator[dict[str, Any]]:
 
 
 def _table_for(kind: type[Solver], data: st.DataObject) -> Table:
+    return data.draw(_tables_of(kind.capabilities.features))
+
+
+@cache
+def _tables_of(features: frozenset[str]) -> st.SearchStrategy[Table]:
     drawn = [binary_tables()]
-    if "categorical" in kind.capabilities.features:
+    if "categorical" in features:
         drawn.append(tables())
-    if "continuous" in kind.capabilities.features:
+    if "continuous" in features:
         drawn.append(ordered_tables())
-    return data.draw(st.one_of(drawn))
+    return st.one_of(drawn)
 
 
 def _limits_for(kind: type[Solver], data: st.DataObject) -> Limits:
