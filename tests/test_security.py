@@ -175,12 +175,19 @@ def test_yaml_makes_no_objects(tmp_path: Path, mark: Path, value: str) -> None:
 
 
 BOMB = ["a0: &a0 [x, x]", *(f"a{i + 1}: &a{i + 1} [{f'*a{i},' * 9}]" for i in range(20))]
+CHAIN = ["? - &a0 [x]", *(f"  - &a{i + 1} [*a{i}]" for i in range(3000)), ": *a3000"]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["a: " + "[" * 5000 + "]" * 5000, "a: &a [*a]", "a: &a {b: *a}", "\n".join(BOMB)],
-    ids=["deep", "circle", "circle of keys", "bomb"],
+    [
+        "a: " + "[" * 5000 + "]" * 5000,
+        "a: &a [*a]",
+        "a: &a {b: *a}",
+        "\n".join(BOMB),
+        "\n".join(CHAIN),
+    ],
+    ids=["deep", "circle", "circle of keys", "bomb", "chain"],
 )
 def test_yaml_that_never_ends_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "file.yaml"

@@ -24,6 +24,7 @@ from solver.features.unicode_check import check_storable
 from sweep.spec.hints_as_yaml import in_yaml
 
 _MOST_NODES = 1_000_000
+_TOO_LARGE = "the file is too large or nested too deep"
 
 Location = tuple[str | int, ...]
 
@@ -102,8 +103,10 @@ def read_yaml(path: str | Path) -> YamlFile:
 
 def parse_yaml(text: str, path: Path) -> YamlFile:
     """Read text; messages call it ``path``. Raises as :func:`read_yaml`."""
+    sizes: dict[int, int] = {}
     try:
         root = yaml.compose(text, Loader=_Loader)
+        too_large = root is not None and _size(root, sizes) > _MOST_NODES
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -113,16 +116,50 @@ def parse_yaml(text: str, path: Path) -> YamlFile:
         raise InputError(f"{path}: the file is nested too deep") from None
     if root is None:
         raise InputError(f"{path} is empty")
+    if too_large:
+        first = _first_beyond(root, sizes).start_mark.line + 1
+        raise InputError(f"{path}, line {first}: {_TOO_LARGE}")
     lines: dict[Location, int] = {}
     data = _build(root, (), lines, path)
     return YamlFile(path, data, lines)
+
+
+def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """How many nodes it has once every alias is replaced by what it stands for, if not too many.
+
+    A node that holds itself has no end, and is found too deep when it is built.
+    """
+    if id(node) not in sizes:
+        sizes[id(node)] = 1
+        size = 1 + sum(_size(child, sizes) for child in _children(node))
+        sizes[id(node)] = min(size, _MOST_NODES + 1)
+    return sizes[id(node)]
+
+
+def _children(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [value for _, value in node.value]
+    return node.value if isinstance(node, yaml.SequenceNode) else []
+
+
+def _first_beyond(node: yaml.Node, sizes: dict[int, int]) -> yaml.Node:
+    """The first node, in reading order, that is one too many."""
+    left = _MOST_NODES
+    while left > 0:
+        left -= 1
+        for child in _children(node):
+            if sizes[id(child)] > left:
+                node = child
+                break
+            left -= sizes[id(child)]
+    return node
 
 
 def _build(node: yaml.Node, location: Location, lines: dict[Location, int], path: Path) -> Any:
     line = node.start_mark.line + 1
     lines.setdefault(location, line)
     if len(lines) > _MOST_NODES or len(location) > 50:
-        raise InputError(f"{path}, line {line}: the file is too large or nested too deep")
+        raise InputError(f"{path}, line {line}: {_TOO_LARGE}")
     plain = f"tag:yaml.org,2002:{'seq' if isinstance(node, yaml.SequenceNode) else 'map'}"
     if isinstance(node, yaml.CollectionNode) and node.tag != plain:
         raise InputError(f"{path}, line {line}: the tag {node.tag} is not known here; leave it out")
