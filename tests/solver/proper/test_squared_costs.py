@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from solver.engine.driver import cost_scale_of
@@ -39,9 +39,13 @@ def problems(draw: st.DrawFn, outputs: int = 2, most: float = 3.0) -> Problem:
     power = draw(st.sampled_from([0.0, most]))
     weights = [math.ceil(weight) for weight in 10 ** random.uniform(0, power, n)]
     names = [f"y{i}" for i in range(m)]
-    return Problem.from_codes(
-        codes, values, weights=weights, task="regression", ordered=True, target_name=names
-    )
+    try:
+        return Problem.from_codes(
+            codes, values, weights=weights, task="regression", ordered=True, target_name=names
+        )
+    except InputError as error:  # one row of two has nearly all of the weight
+        assert "differs in its last digits only" in str(error)
+        reject()
 
 
 @kernel
