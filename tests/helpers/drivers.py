@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import select
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,7 +21,7 @@ import pytest
 
 from sweep.store.read_results import read_results
 from tests.helpers import PATIENCE, environment, wait_until
-from tests.helpers.forked_treesweep import send_request
+from tests.helpers.forked_treesweep import send_request, start_server
 
 FAULTY = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.faulty_solvers']"}
 """For the environment: workers know the solvers that misbehave."""
@@ -127,26 +124,8 @@ class Driver:
 @cache
 def _server() -> str:
     """Where the process listens that drivers are forked from; it ends with this one."""
-    folder = tempfile.TemporaryDirectory(prefix="treesweep-")
-    address = os.path.join(folder.name, "socket")
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tests.helpers.driver_process", "--serve", address],
-        env=environment(**FAULTY),
-        cwd=folder.name,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert server.stdin is not None
-    assert server.stdout is not None
-    assert server.stdout.readline() == "ready\n"
-
-    def end() -> None:
-        server.communicate()
-        folder.cleanup()
-
-    atexit.register(end)
-    return address
+    command = ["-m", "tests.helpers.driver_process", "--serve"]
+    return start_server(command, environment(**FAULTY))
 
 
 def _read(stream: IO[str], lines: list[str]) -> None:

@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -87,6 +88,29 @@ def send_request(address: str, request: dict[str, Any], streams: list[int]) -> s
         connection.close()
         raise
     return connection
+
+
+def start_server(command: list[str], settings: dict[str, str]) -> str:
+    """The address of a process that forks others; the command's last word, and it ends with us."""
+    folder = tempfile.TemporaryDirectory(prefix="treesweep-")
+    address = os.path.join(folder.name, "socket")
+    server = subprocess.Popen(
+        [sys.executable, *command, address],
+        env=settings,
+        cwd=folder.name,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == "ready\n"
+
+    def end() -> None:
+        server.communicate()
+        folder.cleanup()
+
+    atexit.register(end)
+    return address
 
 
 def load() -> None:

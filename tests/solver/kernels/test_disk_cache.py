@@ -11,6 +11,7 @@ import pytest
 from solver.kernels import hash_tables
 from solver.kernels.source_stamp import _imported
 from tests.helpers import KERNELS_ONLY, environment
+from tests.helpers.forked_kernels import ForkedProgram
 
 KERNELS = """
 from solver.kernels.jit import kernel
@@ -40,18 +41,17 @@ def installed(tmp_path: Path) -> Path:
     return package.parent
 
 
-def start(folder: Path, home: Path, before: str = "", **more: str) -> "subprocess.Popen[str]":
+def start(folder: Path, home: Path, before: str = "", **more: str) -> ForkedProgram:
     """Run the kernel in a process whose user's cache is below a folder."""
-    variables = environment(XDG_CACHE_HOME=str(home), **more)
+    program = PROGRAM.format(folder=str(folder), before=before)
+    return ForkedProgram(program, variables(home, **more))
+
+
+def variables(home: Path, **more: str) -> dict[str, str]:
+    found = environment(XDG_CACHE_HOME=str(home), **more)
     if "NUMBA_CACHE_DIR" not in more:
-        variables.pop("NUMBA_CACHE_DIR", None)
-    return subprocess.Popen(
-        [sys.executable, "-c", KERNELS_ONLY + PROGRAM.format(folder=str(folder), before=before)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=variables,
-        text=True,
-    )
+        found.pop("NUMBA_CACHE_DIR", None)
+    return found
 
 
 def run(folder: Path, home: Path, before: str = "", **more: str) -> tuple[str, str]:
@@ -60,6 +60,13 @@ def run(folder: Path, home: Path, before: str = "", **more: str) -> tuple[str, s
     out, said = process.communicate()
     assert process.returncode == 0, said
     return out.strip(), said
+
+
+def run_alone(folder: Path, home: Path, before: str) -> str:
+    """What a process wrote that was not forked."""
+    program = KERNELS_ONLY + PROGRAM.format(folder=str(folder), before=before)
+    command = [sys.executable, "-c", program]
+    return subprocess.check_output(command, env=variables(home), text=True).strip()
 
 
 def entries(home: Path) -> list[Path]:
@@ -80,8 +87,8 @@ def test_an_installation_of_the_same_version_compiles_nothing_again(installed, t
 
 def test_a_loaded_kernel_imports_nothing_that_only_a_compilation_needs(installed, tmp_path):
     told = "import atexit; atexit.register(lambda: print('numba.np.linalg' in sys.modules))"
-    assert run(installed, tmp_path / "home", told)[0] == "42 0\nTrue"
-    assert run(installed, tmp_path / "home", told)[0] == "42 1\nFalse"
+    assert run_alone(installed, tmp_path / "home", told) == "42 0\nTrue"
+    assert run_alone(installed, tmp_path / "home", told) == "42 1\nFalse"
 
 
 def test_kernels_of_others_are_stamped_with_the_sources_that_they_take_from_here(tmp_path):

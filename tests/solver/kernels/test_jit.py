@@ -1,7 +1,5 @@
 """The plumbing of compiled kernels."""
 
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +11,8 @@ import pytest
 
 from solver.kernels.jit import ensure_compiled, helper, kernel, popcount
 from solver.kernels.pass_by_reference import by_reference
-from tests.helpers import KERNELS_ONLY, environment
+from tests.helpers import environment
+from tests.helpers.forked_kernels import ForkedProgram
 
 
 @helper
@@ -72,15 +71,11 @@ print(kernels.answer(1), sum(kernels.answer.stats.cache_hits.values()))
 
 def run(folder: Path) -> list[str]:
     """The kernel's answer in a process of its own, and how often it came from the cache."""
-    program = KERNELS_ONLY + PROGRAM.format(folder=str(folder))
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment(XDG_CACHE_HOME=str(folder / "cache")),
-    )
-    return done.stdout.split()
+    variables = environment(XDG_CACHE_HOME=str(folder / "cache"))
+    program = ForkedProgram(PROGRAM.format(folder=str(folder)), variables)
+    out, said = program.communicate()
+    assert program.returncode == 0, said
+    return out.split()
 
 
 @pytest.mark.parametrize("changed", ["search/helper.py", "shared/deep.py", "shared/__init__.py"])
