@@ -40,7 +40,7 @@ from sweep.datasets.dataset_reference import DatasetRef
 from sweep.datasets.files import UTF8
 from sweep.plan.task_keys import BUDGETS
 from sweep.spec.folds import Fold, test_rows
-from sweep.spec.requested_outputs import asked_shards, own_options
+from sweep.spec.requested_outputs import asked_shards, asks_division, own_options
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -117,9 +117,10 @@ def _command_gives(row: Mapping[str, Any], final: FinalTree, along_path: bool) -
     """What the command of :func:`train_command` finds."""
     if not final.is_done:  # a limit of time ends each search elsewhere
         return "a tree that may be another one, worse or better"
-    # What was grown for the report was neither a part of a path nor divided.
-    by_sweep = final.limit is None
-    if by_sweep and (along_path or asked_shards(json.loads(row["solver_options"])) > 1):
+    # What was grown for the report was neither a part of a path nor divided. A search that may be
+    # divided chooses among equally good trees as shards do.
+    by_sweep, options = final.limit is None, json.loads(row["solver_options"])
+    if by_sweep and (along_path or asked_shards(options) > 1 or asks_division(options)):
         return "this tree or another one that is as good"
     return "exactly this tree"
 

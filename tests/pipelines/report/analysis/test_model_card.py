@@ -79,6 +79,7 @@ def test_the_command_has_the_limits_of_the_run() -> None:
     [
         ({"solver": "branches"}, {}, "exactly this tree"),
         ({"solver": "branches", "shards": 2}, {}, "this tree or another one that is as good"),
+        ({"solver": "branches", "shards": "auto"}, {}, "this tree or another one that is as good"),
         ({"solver": "branches", "lam": "path"}, {}, "this tree or another one that is as good"),
         ({"solver": "branches"}, {"nodes": 4}, "a tree that may be another one, worse or better"),
     ],
