@@ -47,6 +47,10 @@ class _Divided:
     size: int = 0
     untold: list[tuple[str, bytes]] = field(default_factory=list)
     is_better: bool = False
+    seconds: float = 0.0  # of all shards that have ended, stopped ones too
+    longest: float = 0.0  # of these, since the task was divided last
+    iterations: int = 0
+    nodes: int = 0
 
     def offer(self, reached: Checkpoint) -> bool:
         """Take a tree for the best, if it is better; whether it is.
@@ -64,11 +68,33 @@ class _Divided:
                 seconds=max(reached.seconds, known.seconds),
                 iterations=max(reached.iterations, known.iterations),
                 nodes=max(reached.nodes, known.nodes),
+                elapsed=(reached if reached.seconds > known.seconds else known).elapsed,
             )
             if not is_better:
                 return False
         self.is_better = True
         return True
+
+    def count(self, row: Row, is_replaced: bool) -> None:
+        """Count the effort of a shard that has ended."""
+        self.seconds += row["seconds"]
+        self.iterations += row["iterations"]
+        self.nodes += row["nodes"]
+        if not is_replaced:
+            self.longest = max(self.longest, row["seconds"])
+
+    @property
+    def kept(self) -> Checkpoint | None:
+        """What is worth keeping: the best of all, with the effort of all that was counted."""
+        if self.best is None or self.seconds == 0:
+            return self.best
+        return replace(
+            self.best,
+            seconds=self.best.seconds + self.seconds,
+            iterations=self.best.iterations + self.iterations,
+            nodes=self.best.nodes + self.nodes,
+            elapsed=self.spent + self.longest,
+        )
 
     def news(self) -> Known:
         """What was not yet told to running shards."""
@@ -145,6 +171,7 @@ class Shards:
         if divided is None:
             divided = self._open[key] = _Divided(0, self._store.checkpoint(key))
         divided.number, divided.spent = len(shards), divided.spent + seconds
+        divided.longest = 0.0
         divided.before += divided.rows.values()
         divided.rows.clear()
         self.waiting += shards
@@ -214,7 +241,7 @@ class Shards:
         divided = self._open.get(reached.key)
         if divided is None:
             return None if reached.key in self._ended else reached
-        return divided.best if divided.offer(reached) else None
+        return divided.kept if divided.offer(reached) else None
 
     def learn(self, key: str, shard: str, proven: bytes) -> None:
         """Take what a running shard has proven."""
@@ -260,18 +287,20 @@ class Shards:
             self.fail(task)
             error = row["error"] if shard is None else of_shard(row["error"], shard)
             return [{**row, "error": error}], None
-        reached = checkpoint_of(row)
+        reached, divides = checkpoint_of(row, divided.best), asks_division(task.solver.options)
         is_new = divided.offer(reached if shard is None else of_part(reached)) or shard is None
-        kept = divided.best if is_new else None
-        if shard is None or shard.number != divided.number:
+        is_replaced = shard is None or shard.number != divided.number
+        if shard is not None and divides:  # the others are done again in any case
+            divided.count(row, is_replaced)
+        if shard is None or is_replaced:
             divided.before.append(row)
-            return [], kept
+            return [], divided.kept if is_new else None
         if status is Status.STOPPED:
-            return [], kept
+            return [], divided.kept if is_new or divides else None
         divided.rows[shard.index] = row
         if len(divided.rows) == divided.number:
             return [self._merge(task.key)], None
-        if row["seconds"] >= WORTH and not asks_division(task.solver.options):
+        if row["seconds"] >= WORTH and not divides:
             self.kept.append((task.key, shard, finished))
         return [], None
 

@@ -247,7 +247,7 @@ class Window:
         key = f"solve-{number}-{self.run.name}"
         future = self.client.submit(dask_steps.solve, *arguments, key=key, priority=priority)
         checkpoint = cells[-1].checkpoint
-        spent = 0.0 if checkpoint is None else checkpoint.seconds
+        spent = 0.0 if checkpoint is None else checkpoint.spent
         self._out[key] = Batch(future, tasks, suspect, sources, priority, spent)
         self._completed.add(future)
         self._added.set()
@@ -324,7 +324,10 @@ class Window:
             found = itertools.compress(tasks, stopped.to_pylist())
             self._stopped += (task for task in found if not self.shards.is_outdated(task))
             if not is_shard:
-                self.snapshots += map(checkpoint_of, rows.filter(stopped).to_pylist())
+                self.snapshots += (
+                    checkpoint_of(row, self.store.checkpoint(row["key"]))
+                    for row in rows.filter(stopped).to_pylist()
+                )
                 result = result.where(pc.invert(stopped))
         if is_shard and done:
             self._take_shard(tasks[0], result)

@@ -40,6 +40,13 @@ class Checkpoint:
     path: str | None = None
     """The solved λ of a λ-path, see :func:`sweep.rows.path_checkpoint.dump_solves`. The other
     fields then belong to the λ that was being solved."""
+    elapsed: float | None = None
+    """Of ``seconds`` those that count against a limit, if shards have searched side by side."""
+
+    @property
+    def spent(self) -> float:
+        """The seconds that count against a limit."""
+        return self.seconds if self.elapsed is None else self.elapsed
 
     @property
     def gap(self) -> Fraction:
@@ -262,9 +269,13 @@ def _exact(name: str, value: Fraction | None) -> dict[str, Any]:
     return {name: float(value), f"{name}_exact": str(value)}
 
 
-def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
-    """The checkpoint of a stopped run, from its row."""
+def checkpoint_of(row: Mapping[str, Any], before: Checkpoint | None = None) -> Checkpoint:
+    """The checkpoint of a stopped run, from its row and the checkpoint that it began with."""
+    elapsed = None
+    if before is not None and before.elapsed is not None:
+        elapsed = row["seconds"] - (before.seconds - before.elapsed)
     return Checkpoint(
+        elapsed=elapsed,
         key=row["key"],
         tree=row["tree"],
         objective=row["objective_exact"],
@@ -288,10 +299,13 @@ def checkpoint_at(
     ``path`` has the solved λ of a λ-path.
     """
     bound, seconds, iterations = seen.lower_bound, seen.seconds, seen.iterations
+    elapsed = None
     if checkpoint is not None:
         if path is None:  # else the bound is at another λ
             bound = max(bound, Fraction(checkpoint.lower_bound))
         seconds += checkpoint.seconds
+        if checkpoint.elapsed is not None:
+            elapsed = seen.seconds + checkpoint.elapsed
         iterations += 0 if from_state else checkpoint.iterations
     return Checkpoint(
         key=key,
@@ -301,6 +315,7 @@ def checkpoint_at(
         seconds=seconds,
         iterations=iterations,
         nodes=seen.nodes,
+        elapsed=elapsed,
         path=path,
     )
 

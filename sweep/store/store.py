@@ -70,6 +70,7 @@ _CHECKPOINT = pa.schema(
         ("iterations", pa.int64()),
         ("nodes", pa.int64()),
         ("path", pa.string()),
+        ("elapsed", pa.float64()),
     ]
 )
 

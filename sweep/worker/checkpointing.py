@@ -74,7 +74,7 @@ class Keeper:
     def on_time(self, seconds: float | None) -> AbstractContextManager[None]:
         """Guard a search with N seconds left; the driver is told before the end."""
         cell = self._cell
-        before = cell.checkpoint.seconds if cell.checkpoint else cell.spent
+        before = cell.checkpoint.spent if cell.checkpoint else cell.spent
 
         def report(ran: float) -> None:
             why = f"it ran {before + ran:.0f} s, its limit is {cell.limits['seconds']:g} s"

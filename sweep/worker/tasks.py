@@ -342,7 +342,7 @@ def _remaining(cell: Cell) -> dict[str, Any]:
         return cell.limits
     # A path must at least be told again what it has solved, which takes no search.
     least = _RECALL if asks_path(cell.options) else 0.0
-    return {**cell.limits, "seconds": max(least, seconds - cell.checkpoint.seconds)}
+    return {**cell.limits, "seconds": max(least, seconds - cell.checkpoint.spent)}
 
 
 def _tested(prepared: Prepared, tree: Tree) -> dict[str, Any]:

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from sweep.filesystem import open_folder
+from sweep.rows.result_rows import Checkpoint
+from sweep.store.store import read_checkpoint
 from sweep.store.sweep_status import sweep_status
 from tests.helpers import wait_until
-from tests.helpers.drivers import Drive, wait_for_done
+from tests.helpers.drivers import Drive, Driver, wait_for_done
 
 pytestmark = pytest.mark.faults
 
@@ -156,6 +159,41 @@ def test_a_task_is_not_divided_while_its_worker_compiles(
     assert drive.finish("run", limited)["code"] == 0
     assert answer(drive) == whole
     assert ran(tmp_path) == {0: 1}
+
+
+def test_what_shards_have_searched_before_a_stop_counts(
+    tmp_path: Path, whole: dict[str, Any]
+) -> None:
+    """All of it does as effort; what shards have searched side by side counts once for a limit."""
+    drive = Drive(tmp_path)
+    drive.hold()
+    with drive.start("run", spec("auto")) as process:
+        wait_until(lambda: ran(tmp_path, number=2) == {0: 1, 1: 1})
+        first = stop_held(drive, process, 2)
+    drive.workers = 1  # nobody is idle: the search is not divided again
+    with drive.start("resume") as process:
+        wait_until(lambda: ran(tmp_path, number=1) == {0: 2})
+        second = stop_held(drive, process, 1)
+    assert first.seconds > first.spent > 5
+    assert second.seconds > first.seconds
+    assert second.seconds - second.spent == pytest.approx(first.seconds - first.spent)
+    drive.release()
+    assert drive.finish("resume")["code"] == 0
+    assert answer(drive) == whole
+    assert drive.rows().set_index("solver").loc["divider", "seconds"] > second.seconds
+
+
+def stop_held(drive: Drive, process: Driver, number: int) -> Checkpoint:
+    """Press Ctrl-C when so many searches are held; the checkpoint that is left."""
+    drive.wait_until_held(number)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130, out + err
+    (path,) = (drive.out / "checkpoints").iterdir()
+    found = read_checkpoint(open_folder(drive.out), f"checkpoints/{path.name}")
+    assert found is not None
+    assert sweep_status(drive.out).seconds >= found.seconds
+    return found
 
 
 @pytest.mark.parametrize("fault", [{"fatal": 1}, {"wrong": 1}, {}])

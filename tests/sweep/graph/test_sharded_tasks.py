@@ -14,13 +14,22 @@ import pytest
 
 from solver.branches import Branches
 from solver.errors import InputError
+from solver.monitor import Snapshot
 from solver.search_shards import Shard
 from solver.solution import Status
+from solver.trees.tree import Tree
 from solver.verify.solution_checks import disagreement
 from sweep.graph import sharded_tasks
 from sweep.graph.sharded_tasks import Shards, backlog_of
+from sweep.graph.task_payload import CellMaker
 from sweep.plan.plan import Plan, Task, make_plan
-from sweep.rows.result_rows import Checkpoint, Finished, as_finished
+from sweep.rows.result_rows import (
+    Checkpoint,
+    Finished,
+    as_finished,
+    checkpoint_at,
+    checkpoint_of,
+)
 from sweep.rows.shard_rows import merge_rows, solution_of
 from sweep.spec.spec import parse_spec
 from sweep.store import store as stores
@@ -396,6 +405,36 @@ def test_a_checkpoint_keeps_the_bound_of_the_whole_and_the_best_tree_of_all(
     ]
     assert shards.has_ended(two)
     assert not shards.has_ended(plan.task(1))
+
+
+def test_the_effort_of_shards_counts_if_the_run_is_stopped(store: Store, row: Row) -> None:
+    """All their seconds are told, and those that passed count against the limit."""
+    plan, shards = make_plan(parse_spec(AT_WORK)), Shards(store)
+    whole = plan.task(0)
+    row = {**row, "key": whole.key, "iterations": 10, "nodes": 1}
+    stopped = {**row, "status": "stopped", "lower_bound_exact": "0"}
+    shards.divide(plan.shards_of(whole, 2), 7.0)
+    shards.take(whole, one({**stopped, "seconds": 6.0}))
+    first, second = shards.waiting
+    shards.take(first, one(part({**row, "seconds": 3.0})))
+    _, reached = shards.take(second, one(part({**stopped, "seconds": 2.0})))
+    assert reached is not None
+    assert (reached.seconds, reached.iterations, reached.nodes) == (11.0, 30, 3)
+    shards.divide(plan.shards_of(whole, 4), 5.0)
+    shards.take(second, one(part({**stopped, "seconds": 4.0})))
+    last = [*shards.waiting][2:]
+    reached = [shards.take(task, one(part({**stopped, "seconds": 1.0})))[1] for task in last][-1]
+    assert reached is not None
+    assert (reached.seconds, reached.spent, reached.iterations) == (19.0, 13.0, 80)
+    store.save_checkpoint(reached)
+    cell = CellMaker(plan, store, Shards(store), "run").plain(whole, 0)
+    assert cell.checkpoint == reached
+    assert tasks._remaining(cell) == {"seconds": 60 - 13.0}
+    tree, goal = Tree.from_json(row["tree"]), Fraction(row["objective_exact"])
+    snapshot = Snapshot(tree, goal, Fraction(0), 2.0, 10, 1)
+    assert checkpoint_at(snapshot, whole.key, reached).spent == 15.0
+    assert checkpoint_of({**row, "seconds": 21.0}, reached).spent == 15.0
+    assert checkpoint_of({**row, "seconds": 21.0}).spent == 21.0
 
 
 def test_a_task_that_ends_as_it_is_divided_needs_no_shards(store: Store) -> None:
