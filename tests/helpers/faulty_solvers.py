@@ -42,7 +42,7 @@ from solver.options import Option
 from solver.problem.problem import Problem
 from solver.search_shards import Shard
 from solver.solution import Solution, Status
-from solver.trees.tree import Tree
+from solver.trees.tree import TaskType, Tree
 from sweep.rows import result_rows
 from sweep.worker import tasks
 from tests.helpers import fake_peers, wait_until
@@ -464,7 +464,7 @@ class Divider(_Leaf):
         gate.leave()
         return self._found(problem, lam, best, initial_tree, status, time.perf_counter() - began)
 
-    def divides(self, lam: Fraction, limits: Limits) -> bool:
+    def divides(self, lam: Fraction, limits: Limits, task: TaskType = "classification") -> bool:
         return True
 
     def _fail(self, shard: Shard) -> None:
