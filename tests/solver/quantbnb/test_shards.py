@@ -169,6 +169,7 @@ def test_what_is_told_of_a_threshold_bounds_the_trees_of_both_sides(data: st.Dat
     go_on(engine, data.draw(st.integers(0, 40)))
     told = np.concatenate([first, told_by(engine)])
     assert len(set(places_of(told))) == len(told)
+    features = len(engine.arities)  # a constant one is left out
     for (feature, code), record in zip(places_of(told), told, strict=True):
         is_left = problem.codes[:, feature] < code
         for side, part in enumerate((np.flatnonzero(is_left), np.flatnonzero(~is_left))):
