@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +60,13 @@ class _WholeJobs(Adaptive):
         return -(-wanted // self.cluster.processes) * self.cluster.processes
 
 
+class _Job(SLURMJob):
+    async def close(self) -> None:
+        """Cancel the job and say so: a cluster that closes asserts it of all jobs in memory."""
+        await super().close()  # type: ignore[no-untyped-call]
+        self.status = Status.closed
+
+
 class JobsCluster(SLURMCluster):
     """Workers in jobs, which come and go with the work.
 
@@ -70,6 +76,8 @@ class JobsCluster(SLURMCluster):
     ``seconds`` is the wall time of a job, ``host`` the address of the scheduler, ``options`` are
     arguments of ``SLURMCluster``.
     """
+
+    job_cls = _Job
 
     def __init__(
         self, seconds: float, security: Security, host: str | None, options: Mapping[str, Any]
@@ -235,12 +243,10 @@ class JobsCluster(SLURMCluster):
                 self._adaptive.stop()
             await self.scale(0)
             await self._correct_state()  # type: ignore[no-untyped-call]
-            # Dask forgets a job whose worker has gone, cancels it aside, and raises an error if it
-            # is not cancelled by now.
+            # Dask forgets a job whose worker has gone, cancels it aside, and does not wait for it.
             for job in [*self._created]:
                 if job.status is Status.running:
-                    with suppress(RuntimeError):  # it has been cancelled
-                        await job.close()
+                    await job.close()
         await super()._close()  # type: ignore[no-untyped-call]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from distributed import Client
+from distributed import Client, Status
 
 from solver.errors import InputError
 from sweep.clusters import load_cluster, open_cluster, reach_cluster, slurm_cluster
@@ -174,6 +174,19 @@ def test_jobs_come_and_go_with_the_work(
         assert again.result() == 3
     assert any("has no work left and is cancelled" in note for note in notes)
     assert f"job {job} has ended" in notes or any(f"job {job} ended before" in n for n in notes)
+    assert slurm.jobs() == []
+
+
+@pytest.mark.slow
+def test_a_cluster_closes_while_its_jobs_are_still_in_memory(slurm: slurm_server.Slurm) -> None:
+    """Dask knows its jobs for as long as something else does, and asserts that they are closed."""
+    with open_cluster(Slurm.model_validate(slurm.config(jobs=2))) as client:
+        work = client.submit(sum, [1, 2])
+        assert work.result(timeout=PATIENCE) == 3
+        assert isinstance(client.cluster, slurm_cluster.JobsCluster)
+        jobs = list(client.cluster.workers.values())
+    assert jobs
+    assert {job.status for job in jobs} == {Status.closed}
     assert slurm.jobs() == []
 
 
