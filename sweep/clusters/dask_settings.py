@@ -34,6 +34,9 @@ NEEDED: Mapping[str, Any] = {
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.scheduler.rootish-taskgroup": 10**9,
     "distributed.scheduler.rootish-taskgroup-dependencies": 10**9,
+    # Of few batches the scheduler sends all to the worker that has their data. The others take them
+    # from there, and look for them once in this time.
+    "distributed.scheduler.work-stealing-interval": "100ms",
     # A task whose worker dies fails at once. The engine decides whether to run it again.
     "distributed.scheduler.allowed-failures": 0,
     # Tasks are long and their data small: a worker that is nearly full must end, not pause.
