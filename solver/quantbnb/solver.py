@@ -26,6 +26,7 @@ from solver.quantbnb.paper.initial_state import begin
 from solver.quantbnb.paper.state import BOUNDS
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.quantbnb.regression.greedy import GREEDY_SQUARES
+from solver.quantbnb.regression.shard_engine import SquaresShardEngine
 from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree, shape_of
@@ -117,17 +118,16 @@ class QuantBnB(Solver):
             if self.settings["mode"] == "paper":
                 bound, pieces = self.settings["bound"], self.settings["pieces"]
                 return begin(problem, cost_scale, constraints, limits, bound, pieces)
-            divided = problem.values is None
-            if self.shard is not None and self.shard.index > 0 and not divided:
-                constraints = constraints._replace(depth=0)  # the first shard has all other trees
             if problem.values is not None:
-                return SquaresEngine(
+                squares = (
                     problem.codes, problem.arities, problem.counts[:, 0], problem.values,
                     constraints.depth, cost_scale.split, constraints.min_leaf, cost_scale.slack,
-                    problem.digest, state,
                 )  # fmt: skip
+                if self.shard is not None and self.is_divided:
+                    return SquaresShardEngine(*squares, shard=self.shard)
+                return SquaresEngine(*squares, problem.digest, state)
             parts = problem.codes, problem.counts, problem.arities, cost_scale, constraints
-            if self.shard is not None and divided:
+            if self.shard is not None:
                 begun = None if self.is_divided else state
                 return QuantShardEngine(
                     *parts, problem.digest, begun, shard=self.shard, most_bytes=limits.bytes

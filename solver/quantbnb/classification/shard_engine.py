@@ -31,6 +31,7 @@ from solver.quantbnb.classification.state import (
     new_parts,
     padded_length,
 )
+from solver.quantbnb.dealt_thresholds import dealt
 from solver.search_shards import Shard
 from solver.trees.tree import Shape
 
@@ -38,11 +39,10 @@ from solver.trees.tree import Shape
 class QuantShardEngine(QuantEngine):
     """The search for trees that begin with some of the thresholds.
 
-    The thresholds of each feature are dealt out in ranges of about equal weight. The lowest range
-    of the next feature belongs to the next shard, so no shard has the middle of all features. Every
-    shard finds the best tree of less depth itself. It looks for nothing that costs as much as a
-    tree from another shard, and cuts its intervals at thresholds that others have evaluated. When
-    its own thresholds are done, it evaluates those of others (:meth:`help`).
+    They are dealt out by :func:`solver.quantbnb.dealt_thresholds.dealt`. Every shard finds the best
+    tree of less depth itself. It looks for nothing that costs as much as a tree from another shard,
+    and cuts its intervals at thresholds that others have evaluated. When its own thresholds are
+    done, it evaluates those of others (:meth:`help`).
 
     ``most_bytes`` is the limit on memory. See :class:`QuantEngine` for the others.
     """
@@ -89,13 +89,11 @@ class QuantShardEngine(QuantEngine):
         weights = np.zeros(self.arities[feature] + 1, np.int64)
         np.add.at(weights, self.codes[self.rows, feature] + 1, self.weights)
         below: Ints = np.cumsum(weights)
-        number = self.shard.number
-        ranges = np.minimum((below[1:-1] / below[-1] * number).astype(np.int64), number - 1)
-        own = np.flatnonzero((ranges + feature) % number == self.shard.index) + 1
+        own = dealt(below[1:-1], int(below[-1]), feature, self.shard) + 1
         if not len(own):
             return 1, 0
         ends = int(own[0]), int(own[-1])
-        return ends[0] if ends[0] > 1 else 0, ends[1] if ends[1] < len(ranges) else INFINITE
+        return ends[0] if ends[0] > 1 else 0, ends[1] if ends[1] < len(below) - 2 else INFINITE
 
     def use(self, cost: float, shape: Shape, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; it looks for nothing that costs as much."""

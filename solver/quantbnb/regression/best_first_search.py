@@ -220,14 +220,23 @@ def _is_tried(s: Levels, feature: int, a: int, i: int) -> bool:
 def _choose(
     parts: Parts, s: Levels, level: int, feature: int, a: int, b: int, i: int, number: int
 ) -> int:
-    """The place of the i-th of a number of cuts in an interval; −1: there is none."""
-    low, high = s.place[a], s.place[b]
+    """The place of the i-th of a number of cuts in an interval; −1: there is none.
+
+    Of an interval beyond the own cuts the outermost one: it bounds all the others.
+    """
+    own = s.own[feature]
+    low, high = max(s.place[a], own[0] - 1), min(s.place[b], own[1] + 1)
+    if low + 1 >= high:
+        return -1
     if number == 1:
         for k in range(2):
             if _is_tried(s, feature, a, k):
                 place = _first_above(parts, level, feature, s.tries[k, 1], low, high)
                 if low < place < high:
                     return place
+    for end in range(2):
+        if s.place[a] < own[end] < s.place[b]:
+            return int(own[end])
     place = low + (high - low) * (i + 1) // (number + 1)
     return _cut_near(parts, level, feature, min(max(place, low), high - 1), low, high)
 

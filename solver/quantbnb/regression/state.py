@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from solver.kernels.constants import Floats, Ints
 from solver.kernels.pass_by_reference import by_reference
+from solver.objective.exact_objective import INFINITE
 from solver.quantbnb.regression.simd import LANES
 
 INFINITE_COST = 1e300
@@ -97,6 +98,7 @@ class Levels(NamedTuple):
     lower: Floats  # (levels, features): bounds of the part by the feature of its first split
     passed: Floats  # (levels, features): least bound of evaluated or discarded intervals
     tries: Ints  # (levels, 2, 2): feature and code of first splits to begin with
+    own: Ints  # (levels, features, 2): places of the first and the last cut to search
     frame: Ints  # (levels, FIELDS)
     price: Floats  # (levels, PRICES)
     tree: Ints  # (levels, nodes, 2): best tree: feature and code of node i, over 2i + 1 and 2i + 2
@@ -156,6 +158,7 @@ def new_levels(levels: int, features: int, points: int) -> Levels:
         "lower": (features,),
         "passed": (features,),
         "tries": (2, 2),
+        "own": (features, 2),
         "frame": (FIELDS,),
         "price": (PRICES,),
         "tree": (nodes, 2),
@@ -166,6 +169,7 @@ def new_levels(levels: int, features: int, points: int) -> Levels:
         name: np.zeros((levels, *shape), np.float64 if name in floats else np.int64)
         for name, shape in shapes.items()
     }
+    arrays["own"][:, :, 1] = INFINITE
     return Levels(**arrays)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,14 @@ from solver.quantbnb.classification.root_thresholds import (
 )
 from solver.quantbnb.classification.shard_engine import QuantShardEngine
 from solver.quantbnb.classification.state import POINTS
+from solver.quantbnb.regression.shard_engine import SquaresShardEngine
 from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution
 from solver.trees.tree import shape_of
 from tests.helpers.random_examples import examples
 from tests.helpers.shard_party import solve_together
 from tests.naive import least_numeric_cost
+from tests.solver.million.shards_in_turn import slices_of_one_step, solve_in_turn
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -256,17 +259,84 @@ def test_trees_are_told_in_the_features_of_the_problem() -> None:
     assert answer(merged) == answer(QuantBnB().solve(problem, lam, limits))
 
 
-def test_the_first_shard_does_all_of_a_regression() -> None:
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 9, (50, 3))
-    targets = codes[:, 0] * 1.5 + rng.normal(size=50)
-    problem = Problem.from_codes(codes, targets, task="regression", ordered=True)
-    lam, limits = Fraction(1, 50), Limits(depth=2)
+def targets(rows: int, features: int, seed: int, most: int = 30) -> Problem:
+    """Numbers that depend on two of the features, with noise and weights."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, most, (rows, features))
+    numbers = codes[:, 0] * (codes[:, -1] > most // 2) + rng.normal(size=rows)
+    weights = rng.integers(1, 4, rows)
+    return Problem.from_codes(codes, numbers, weights=weights, task="regression", ordered=True)
+
+
+def squares_engine(problem: Problem, shard: Shard) -> SquaresShardEngine:
+    assert problem.values is not None
+    parts = problem.codes, problem.arities, problem.counts[:, 0], problem.values, 3
+    return SquaresShardEngine(*parts, shard=shard)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(data=st.data())
+def test_shards_of_a_regression_prove_what_the_undivided_search_proves(
+    data: st.DataObject,
+) -> None:
+    rows, features = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 4))
+    problem = targets(
+        rows, features, data.draw(st.integers(0, 10**6)), data.draw(st.integers(1, 30))
+    )
+    lam = Fraction(data.draw(st.integers(0, 10)), 20)
+    smallest = data.draw(st.sampled_from([None, 2, 5, 40]))
+    limits = Limits(depth=data.draw(st.integers(0, 4)), min_leaf_size=smallest)
+    whole = solver.solve(problem, lam, "quantbnb", limits)
+    number, at_once = data.draw(st.integers(1, 9)), data.draw(st.booleans())
+    merged = merge(solve_together(QuantBnB(), problem, lam, limits, number, at_once))
+    assert merged.status is whole.status is Status.OPTIMAL
+    assert abs(merged.objective - whole.objective) <= problem.tolerance
+    assert merged.lower_bound is not None
+    assert merged.lower_bound <= min(merged.objective, whole.objective)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 8, 50])
+def test_each_cut_of_a_regression_belongs_to_one_shard(number: int) -> None:
+    problem = targets(60, 3, 1)
+    seen: list[list[int]] = [[] for _ in problem.arities]
+    for index in range(number):
+        own = squares_engine(problem, Shard(index, number)).levels.own[0]
+        for places, column, (first, last) in zip(seen, problem.codes.T, own.tolist(), strict=True):
+            cuts = np.cumsum(np.bincount(column))[:-1]
+            places += cuts[(first <= cuts) & (cuts <= last)].tolist()
+    every = [np.cumsum(np.bincount(column))[:-1].tolist() for column in problem.codes.T]
+    assert [sorted(places) for places in seen] == every
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_the_work_of_a_regression_is_divided(number: int) -> None:
+    problem, lam, limits = targets(600, 4, 3, most=200), Fraction(1, 100), Limits(depth=3)
     whole = QuantBnB().solve(problem, lam, limits)
-    parts = [QuantBnB().part(Shard(i, 3)).solve(problem, lam, limits) for i in range(3)]
-    assert [part.splits for part in parts[1:]] == [0, 0]
-    assert answer(merge(parts)) == answer(whole)
-    assert whole.splits > 0
+
+    def solve(index: int, monitor: Monitor) -> Solution:
+        return QuantBnB().part(Shard(index, number)).solve(problem, lam, limits, monitor=monitor)
+
+    with slices_of_one_step():
+        parts = solve_in_turn(number, Random(1), solve)
+    assert max(part.iterations for part in parts) < 0.7 * whole.iterations
+    assert sum(part.iterations for part in parts) < 1.4 * whole.iterations
+    for index, part in enumerate(parts):
+        own = QuantBnB().part(Shard(index, number))
+        told = own.solve(problem, lam, limits, initial_tree=whole.tree)
+        assert told.iterations <= part.iterations
+        assert abs(told.objective - whole.objective) <= problem.tolerance
+
+
+def test_a_limit_that_ends_a_shard_of_a_regression_leaves_a_true_bound() -> None:
+    problem, lam = targets(300, 4, 6, most=100), Fraction(1, 300)
+    best = QuantBnB().solve(problem, lam, Limits(depth=3))
+    for nodes in (1, 5, 20, 60):
+        limits = Limits(depth=3, nodes=nodes)
+        parts = [QuantBnB().part(Shard(i, 3)).solve(problem, lam, limits) for i in range(3)]
+        merged = merge(parts)
+        assert merged.lower_bound is not None
+        assert merged.lower_bound <= best.objective <= merged.objective + problem.tolerance
+        assert merged.status in (Status.NODE_LIMIT, Status.OPTIMAL)
 
 
 def test_a_limit_that_ends_a_shard_leaves_a_true_bound() -> None:
