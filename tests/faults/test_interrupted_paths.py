@@ -13,7 +13,7 @@ import pytest
 
 import solver
 from tests.helpers import wait_until
-from tests.helpers.drivers import Drive, children, wait_for_done, workers
+from tests.helpers.drivers import Drive, children, kill, wait_for_done, workers
 
 pytestmark = pytest.mark.faults
 
@@ -105,9 +105,8 @@ def strike(process: Any, what: str) -> None:
     left = children(process)
     process.send_signal(signal.SIGINT if what == "Ctrl-C" else signal.SIGKILL)
     process.communicate()
-    for one in left:
-        if one.is_running() and what == "driver":
-            one.kill()
+    if what == "driver":
+        kill(left)
 
 
 @pytest.mark.parametrize("what", ["driver", "Ctrl-C", "workers"])

@@ -21,6 +21,7 @@ from tests.helpers.drivers import (
     alike,
     children,
     fork_servers,
+    kill,
     wait_for_done,
     wait_for_note,
     workers,
@@ -189,8 +190,7 @@ def test_a_worker_of_a_running_cluster_may_die_and_another_may_come(
         wait_for_done(process, 2)
         before = drive.wait_until_held()
         victim = psutil.Process(processes.workers[0].pid)
-        for child in [victim, *victim.children(recursive=True)]:
-            child.kill()
+        kill([victim, *victim.children(recursive=True)])
         processes.workers[0].wait()
         processes.worker("three")
         assert len(drive.wait_until_held().keys() - before.keys()) == 1

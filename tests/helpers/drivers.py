@@ -8,7 +8,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -174,8 +174,8 @@ class Drive:
             try:
                 out, err = process.communicate()
             except subprocess.TimeoutExpired:
-                for each in (*children(process), process):
-                    each.kill()
+                kill(children(process))
+                process.kill()
                 out, err = process.communicate(timeout=20)
                 pytest.fail(f"not ended after {PATIENCE:g} s\n{out[-2000:]}\n{err[-8000:]}")
         assert "\noutcome " in f"\n{out}", err
@@ -238,6 +238,13 @@ def children(process: Driver) -> list[psutil.Process]:
         return psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    """Kill processes. Some may end by themselves when others do."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def workers(process: Driver) -> list[psutil.Process]:

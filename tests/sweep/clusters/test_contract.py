@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
@@ -83,9 +84,14 @@ def client(cluster: Cluster) -> Iterator[Client]:
         yield opened
 
 
-def children() -> int:
+def children() -> set[psutil.Process]:
     """Processes of ours that are Python; SSH servers come and go by themselves."""
-    return sum("python" in one.name() for one in psutil.Process().children(recursive=True))
+    found = set()
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it has just gone
+            if "python" in one.name():
+                found.add(one)
+    return found
 
 
 def known_workers(client: Client) -> dict[str, Any]:
@@ -103,7 +109,7 @@ class TestContract:
         text = cluster.dry_run()
         assert len(text) > 40
         assert "PRIVATE KEY" not in text
-        assert children() == before
+        assert children() <= before
 
     def test_it_can_be_reached(self, cluster: Cluster) -> None:
         why = None
