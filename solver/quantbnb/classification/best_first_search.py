@@ -36,10 +36,10 @@ from solver.quantbnb.classification.state import (
     CAP,
     CHILD,
     DEPTH,
+    EXCHANGES,
     FEATURE,
     FOUND,
     FOUND_CODE,
-    HELPS,
     INTERVALS,
     LEAF,
     LIMIT,
@@ -64,10 +64,11 @@ from solver.quantbnb.classification.state import (
 from solver.quantbnb.classification.stump_pairs import code_holding, divide, evaluate, weight_below
 
 POINT, EMPTY, NOTHING = range(3)
+OWN, FOREIGN, SHARED = range(3)
 
 
 @helper
-def _add_interval(s: Levels, feature: int, a: int, b: int, bound: int) -> None:
+def add_interval(s: Levels, feature: int, a: int, b: int, bound: int) -> None:
     interval = s.frame[INTERVALS]
     s.frame[INTERVALS] = interval + 1
     s.feature[interval] = feature
@@ -85,13 +86,20 @@ def _add_interval(s: Levels, feature: int, a: int, b: int, bound: int) -> None:
 
 
 @helper
-def _pop(s: Levels) -> int:
-    top: int = s.heap[0]
+def _take(s: Levels, place: int) -> int:
+    """Take the interval at a place in the queue; the first one has the least bound."""
+    taken: int = s.heap[place]
     last = s.frame[QUEUED] - 1
     s.frame[QUEUED] = last
     moved = s.heap[last]
     bound = s.bound[moved]
-    at = 0
+    at = place
+    while at > 0:
+        parent = (at - 1) // 2
+        if s.bound[s.heap[parent]] <= bound:
+            break
+        s.heap[at] = s.heap[parent]
+        at = parent
     while True:
         child = 2 * at + 1
         if child >= last:
@@ -103,29 +111,63 @@ def _pop(s: Levels) -> int:
         s.heap[at] = s.heap[child]
         at = child
     s.heap[at] = moved
-    return top
+    return taken
 
 
 @helper
-def _pop_leaf(s: Levels) -> int:
-    """An interval without others below it in the heap, another one for each shard that helps.
+def _weights_below(params: Params, s: Levels, a: int, b: int) -> tuple[int, int]:
+    """Least and greatest weight below the thresholds of an interval that can cost less than the
+    limit."""
+    limit = s.frame[LIMIT]
+    low = s.below[a] + max(1, (s.cost[a] - limit) // params.error + 1)
+    high = s.below[b] - max(1, (s.cost[b] - limit) // params.error + 1)
+    return low, high
 
-    Who searches the intervals of the least bounds comes to it late.
+
+@helper
+def _middle(table: Table, part: Part, feature: int, low: int, high: int) -> int:
+    """The middle of the thresholds with these weights below them, or more and less."""
+    first = code_holding(table, part, feature, low) + 1
+    last = code_holding(table, part, feature, high + 1)
+    code = code_holding(table, part, feature, (low + high) // 2) + 1
+    return int(max(first, min(last, code)))
+
+
+@helper
+def _rank(table: Table, params: Params, part: Part, s: Levels, interval: int, others: Ints) -> int:
+    """How late a shard takes an interval: OWN, if the middle is an own threshold; SHARED, if
+    another shard is at a threshold inside; else FOREIGN."""
+    feature, a, b = s.feature[interval], s.ends[interval, 0], s.ends[interval, 1]
+    for i in range(len(others)):
+        if others[i, 0] == feature and s.code[a] < others[i, 1] < s.code[b]:
+            return SHARED
+    first, last = s.own[feature]
+    if first <= s.code[a] + 1 and s.code[b] - 1 <= last:
+        return OWN
+    low, high = _weights_below(params, s, a, b)
+    if low > high:
+        return OWN  # it is empty
+    return OWN if first <= _middle(table, part, feature, low, high) <= last else FOREIGN
+
+
+@helper
+def _next_place(table: Table, params: Params, part: Part, s: Levels, others: Ints) -> int:
+    """The place in the queue of the interval to cut next: of those of the least rank that of the
+    least bound.
+
+    Where others are is but a hint: it may be late, or they may have died. So an interval that they
+    are at comes last, and is not left out.
     """
-    queued = s.frame[QUEUED]
-    last = queued - 1
-    at = last - (s.frame[HELPS] - 1) % (queued - queued // 2)
-    leaf: int = s.heap[at]
-    s.frame[QUEUED] = last
-    moved = s.heap[last]
-    while at > 0:
-        parent = (at - 1) // 2
-        if s.bound[s.heap[parent]] <= s.bound[moved]:
-            break
-        s.heap[at] = s.heap[parent]
-        at = parent
-    s.heap[at] = moved
-    return leaf
+    best, least = 0, SHARED + 1
+    if not s.frame[EXCHANGES]:
+        return best
+    for place in range(s.frame[QUEUED]):
+        bound = s.bound[s.heap[place]]
+        if bound < s.frame[LIMIT] and (least > OWN or bound < s.bound[s.heap[best]]):
+            rank = _rank(table, params, part, s, s.heap[place], others)
+            if rank < least or (rank == least and bound < s.bound[s.heap[best]]):
+                best, least = place, rank
+    return best
 
 
 @helper
@@ -138,25 +180,46 @@ def enqueue(params: Params, s: Levels, feature: int, a: int, b: int, bound: int)
     """Queue an interval, unless it cannot hold anything better."""
     bound = max(bound, params.split + s.least[a, 0] + s.least[b, 1])
     if bound < s.frame[LIMIT]:
-        _add_interval(s, feature, a, b, bound)
+        add_interval(s, feature, a, b, bound)
     else:
         _pass(s, feature, bound)
 
 
 @helper
+def _between(table: Table, part: Part, feature: int, first: int, last: int, others: Ints) -> int:
+    """The middle of the largest range of thresholds that no other shard is at."""
+    best, most = first, -1
+    for i in range(-1, len(others)):
+        begin, end = first, last
+        if i >= 0:
+            begin = others[i, 1] + 1
+            if others[i, 0] != feature or begin < first:
+                continue
+        for j in range(len(others)):
+            if others[j, 0] == feature and others[j, 1] >= begin:
+                end = min(end, others[j, 1] - 1)
+        if begin <= end:
+            low = weight_below(table, part, feature, begin)
+            high = weight_below(table, part, feature, end)
+            if high - low > most:
+                most = high - low
+                best = max(begin, min(end, code_holding(table, part, feature, (low + high) // 2)))
+    return int(best)
+
+
+@helper
 def _choose(
-    table: Table, params: Params, part: Part, s: Levels, feature: int, a: int, b: int
+    table: Table, params: Params, part: Part, s: Levels, feature: int, a: int, b: int, others: Ints
 ) -> int:
     """The middle of the thresholds of an interval that can cost less than the limit; −1: none.
 
-    Of an interval beyond the own thresholds the outermost one: it bounds all the others.
+    If it is another shard's, and that shard does not say where it is, the outermost of the own
+    thresholds: it bounds all the others. If another shard is at it, one beside.
     """
     limit = s.frame[LIMIT]
-    near_a, near_b = s.cost[a] - limit, s.cost[b] - limit
-    if near_a >= 0 or near_b >= 0:
+    if s.cost[a] >= limit or s.cost[b] >= limit:
         _pass(s, feature, limit)
-    low = s.below[a] + max(1, near_a // params.error + 1)
-    high = s.below[b] - max(1, near_b // params.error + 1)
+    low, high = _weights_below(params, s, a, b)
     if low > high:
         return -1
     relax = s.frame[RELAX]
@@ -169,12 +232,17 @@ def _choose(
         first = max(code_holding(table, part, feature, low) + 1, own[0])
         last = min(code_holding(table, part, feature, high + 1), own[1])
         if first <= last:
-            if s.code[a] < own[0]:
-                return int(first)
-            if s.code[b] > own[1]:
-                return int(last)
-            code = code_holding(table, part, feature, (low + high) // 2) + 1
-            return int(max(first, min(last, code)))
+            code = _middle(table, part, feature, low, high)
+            is_own = own[0] <= code <= own[1]
+            if not s.frame[EXCHANGES] or (not is_own and len(others) == 0):
+                if s.code[a] < own[0]:
+                    return int(first)
+                if s.code[b] > own[1]:
+                    return int(last)
+            for i in range(len(others)):
+                if others[i, 0] == feature and others[i, 1] == code:
+                    return _between(table, part, feature, first, last, others)
+            return code
     if relax < params.min_leaf:
         # None is allowed, but their cost bounds parts of more rows, where one may be.
         _pass(s, feature, max(s.frame[BOUND], params.split + s.least[a, 0] + s.least[b, 1]))
@@ -313,7 +381,7 @@ def _finish_point(params: Params, s: Levels) -> None:
 
 
 @helper
-def _next_point(table: Table, params: Params, part: Part, s: Levels) -> int:
+def _next_point(table: Table, params: Params, part: Part, s: Levels, others: Ints) -> int:
     """The next threshold to evaluate: a POINT; EMPTY: look again; NOTHING: the search is over."""
     if s.frame[TRIED] < 2:
         i = s.frame[TRIED]
@@ -333,14 +401,14 @@ def _next_point(table: Table, params: Params, part: Part, s: Levels) -> int:
         return POINT
     if s.frame[QUEUED] == 0 or s.bound[s.heap[0]] >= s.frame[LIMIT]:
         return NOTHING
-    interval = _pop_leaf(s) if s.frame[HELPS] else _pop(s)
+    interval = _take(s, _next_place(table, params, part, s, others))
     feature = s.feature[interval]
     if s.bound[interval] >= s.frame[LIMIT]:
         _pass(s, feature, s.bound[interval])
         return EMPTY
     a, b = s.ends[interval, 0], s.ends[interval, 1]
     s.frame[BOUND] = s.bound[interval]
-    code = _choose(table, params, part, s, feature, a, b)
+    code = _choose(table, params, part, s, feature, a, b, others)
     if code < 0:
         return EMPTY
     _new_point(table, params, part, s, feature, code, a, b)
@@ -452,6 +520,7 @@ def step(
     scratch: Sweep,
     levels: Levels,
     top: Ints,
+    others: Ints,
     budget: int,
     target_cost: int,
 ) -> int:
@@ -459,7 +528,8 @@ def step(
     less.
 
     It also stops when the intervals of the root are queued: others may have told of them.
-    ``top``, (1,), holds the current level.
+    ``top``, (1,), holds the current level; ``others``, (shards, 2), feature and code of the
+    thresholds at the root that other shards are at.
     """
     end = scratch.evaluations[0] + budget
     while scratch.evaluations[0] < end:
@@ -480,7 +550,7 @@ def step(
         elif phase == PICK:
             if s.frame[POINTS] >= len(s.code):
                 return FULL
-            found = _next_point(table, params, part, s)
+            found = _next_point(table, params, part, s, others if at == 0 else others[:0])
             if found == POINT and last:
                 _stumps(table, params, part, scratch, s)
                 _finish_point(params, s)

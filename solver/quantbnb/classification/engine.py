@@ -104,6 +104,7 @@ class QuantEngine(Engine):
         self.depth, self.leaf = depth, leaf
         self.levels: Levels = self._first_levels(1, 1)  # enough for a leaf
         self.top = np.zeros(1, np.int64)
+        self.others = np.zeros((0, 2), np.int64)  # where other shards are
         # Evaluated splits, swept features, blocks looked into; then proven, and whether it ended.
         self._progress = np.zeros(5, np.int64)
         if depth == 0:
@@ -138,7 +139,7 @@ class QuantEngine(Engine):
         parts, one = new_parts(small, 1), Part(*(array[0] for array in new_parts(small, 1)))
         scratch, levels = new_sweep(small), new_levels(1, 1, 1)
         codes, order = np.zeros((1, 1), np.int32), np.zeros(1, np.int32)
-        arguments = mine, self.params, parts, scratch, levels, self.top
+        arguments = mine, self.params, parts, scratch, levels, self.top, self.others
         return (
             ensure_compiled(
                 sorted_table.fill, mine, one, codes, order, self.classes, self.weights, 0, 0
@@ -158,7 +159,7 @@ class QuantEngine(Engine):
             return RUNNING
         outcome = best_first_search.step(
             self.table, self.params, self.parts, self.scratch, self.levels, self.top,
-            iterations, target_cost,
+            self.others, iterations, target_cost,
         )  # fmt: skip
         self._progress[:3] = self.scratch.evaluations
         self._progress[4] = outcome == PROVEN

@@ -7,17 +7,20 @@ bounds are then those of wider classes of trees, which depend on the interval of
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Sequence
+
 import numpy as np
 
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper, kernel
 from solver.kernels.pass_by_reference import sub_record
 from solver.quantbnb.classification import state
-from solver.quantbnb.classification.best_first_search import enqueue
+from solver.quantbnb.classification.best_first_search import add_interval, enqueue
 from solver.quantbnb.classification.state import (
     AT,
+    BOUND,
     CHILD,
-    HELPS,
     INTERVALS,
     PHASE,
     PICK,
@@ -36,10 +39,29 @@ FEATURE, CODE, LEAST, GUESS, EACH = 0, 1, 2, 4, 8
 """Where the fields of a threshold begin in its numbers: two bounds, two first splits, and the
 bounds of both parts by the feature of their first split."""
 
+NOWHERE = -1, -1
+"""Where a shard is that is at no threshold."""
+
 
 def record_length(features: int) -> int:
     """How many numbers tell a threshold."""
     return EACH + 2 * features
+
+
+def pack(shard: int, place: tuple[int, int], told: Sequence[Ints]) -> bytes:
+    """What a shard tells: the threshold that it is at, and those that it has evaluated.
+
+    Where it is is no more than a hint: it may die, and what it tells may be late.
+    """
+    head = np.array([shard, *place], np.int64)
+    return zlib.compress(b"".join(part.tobytes() for part in (head, *told)), 1)
+
+
+def unpack(message: bytes, features: int) -> tuple[int, tuple[int, int], Ints]:
+    """The shard, where it is, and thresholds as (thresholds, numbers), which may be changed."""
+    numbers = np.frombuffer(bytearray(zlib.decompress(message)), np.int64)
+    shard, feature, code = numbers[:3].tolist()
+    return shard, (feature, code), numbers[3:].reshape(-1, record_length(features))
 
 
 def is_cut(levels: Levels) -> bool:
@@ -69,16 +91,27 @@ def evaluated(levels: Levels, told: np.ndarray[tuple[int], np.dtype[np.bool_]]) 
 
 
 @kernel
-def begin_anew(params: Params, levels: Levels, shard: int) -> None:
+def begin_anew(params: Params, levels: Levels, top: Ints) -> None:
     """Queue all thresholds at the root, of all shards, for a shard that helps the others.
 
-    Both outermost thresholds are evaluated, and the best tree stays.
+    Both outermost thresholds are evaluated, and the best tree stays. What it was at is given up: a
+    better tree from elsewhere may have ended the search in the middle of a threshold.
     """
+    top[0] = 0
     s = sub_record(levels, 0)
     s.frame[POINTS], s.frame[INTERVALS], s.frame[QUEUED] = 2, 0, 0
-    s.frame[HELPS], s.frame[PHASE] = 1 + shard, PICK
+    s.frame[PHASE] = PICK
     for feature in range(len(s.lower)):
         enqueue(params, s, feature, 0, 1, 0)
+
+
+@kernel
+def give_way(levels: Levels, top: Ints) -> None:
+    """Queue the interval that is being cut at the root again, as another shard does the same."""
+    s = sub_record(levels, 0)
+    add_interval(s, s.frame[state.FEATURE], s.frame[A], s.frame[B], s.frame[BOUND])
+    s.frame[PHASE] = PICK
+    top[0] = 0
 
 
 @helper

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
 from typing import Any
 
@@ -12,19 +11,26 @@ from numpy.typing import NDArray
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled, is_compiled
 from solver.objective.exact_objective import INFINITE
+from solver.quantbnb.classification import state
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.root_thresholds import (
     FEATURE,
+    NOWHERE,
     begin_anew,
     cut_intervals,
     evaluated,
+    give_way,
     is_cut,
+    pack,
     record_length,
+    unpack,
 )
 from solver.quantbnb.classification.sorted_table import new_table
 from solver.quantbnb.classification.state import (
     AT,
+    CHILD,
     LIMIT,
+    PHASE,
     POINTS,
     Levels,
     new_levels,
@@ -41,8 +47,13 @@ class QuantShardEngine(QuantEngine):
 
     They are dealt out by :func:`solver.quantbnb.dealt_thresholds.dealt`. Every shard finds the best
     tree of less depth itself. It looks for nothing that costs as much as a tree from another shard,
-    and cuts its intervals at thresholds that others have evaluated. When its own thresholds are
-    done, it evaluates those of others (:meth:`help`).
+    and cuts its intervals at thresholds that others have evaluated. All cut an interval where the
+    undivided search would: the shard whose threshold that is, or one that has nothing better to do.
+    When its own thresholds are done, a shard evaluates those of others (:meth:`help`).
+
+    Shards tell which threshold they are at. If two are at the same one, that of the greater index
+    gives way. This only saves work: who hears nothing, or hears of a shard that died, proves the
+    same.
 
     ``most_bytes`` is the limit on memory. See :class:`QuantEngine` for the others.
     """
@@ -60,6 +71,8 @@ class QuantShardEngine(QuantEngine):
         self._later: list[Ints] = []  # in the interval that was being cut at point ``_at``
         self._at = 0
         self._helps = False
+        self._places = dict[int, tuple[int, int]]()  # where other shards are
+        self._told_place = NOWHERE
         super().__init__(*parts)
 
     def _compile(self) -> float:
@@ -71,7 +84,8 @@ class QuantShardEngine(QuantEngine):
         levels, told = new_levels(1, 1, 1), np.zeros((0, record_length(1)), np.int64)
         return (
             seconds
-            + ensure_compiled(begin_anew, self.params, levels, 0)
+            + ensure_compiled(give_way, levels, self.top)
+            + ensure_compiled(begin_anew, self.params, levels, self.top)
             + ensure_compiled(cut_intervals, table, self.params, parts, levels, told, 0)
         )
 
@@ -81,6 +95,7 @@ class QuantShardEngine(QuantEngine):
             levels.own[0, feature] = self._range(feature)
         if self.given is not None:
             levels.frame[0, LIMIT] = min(levels.frame[0, LIMIT], self._cap)
+        levels.frame[0, state.EXCHANGES] = self._exchanges and self.shard.number > 1
         return levels
 
     def _range(self, feature: int) -> tuple[int, int]:
@@ -131,20 +146,39 @@ class QuantShardEngine(QuantEngine):
         return self.depth > 1 and self.params.min_leaf == 1
 
     def learned(self) -> bytes:
-        """As :class:`solver.engine.driver.Engine`: thresholds that were evaluated at the root."""
+        """As :class:`solver.engine.driver.Engine`: thresholds that were evaluated at the root, and
+        the one that it is at."""
         if not self._exchanges:
             return b""
         self._note_evaluated()
-        told = b"".join(new.tobytes() for new in self._untold)
+        if not self._untold and self._place == self._told_place:
+            return b""
+        self._told_place = self._place
+        message = pack(self.shard.index, self._told_place, self._untold)
         self._untold.clear()
-        return zlib.compress(told, 1) if told else b""
+        return message
+
+    @property
+    def _place(self) -> tuple[int, int]:
+        """Feature and code of the threshold at the root that it is at."""
+        frame = self.levels.frame[0]
+        if frame[PHASE] != CHILD or self.shard.number == 1:
+            return NOWHERE
+        return int(frame[state.FEATURE]), int(self.levels.code[0, frame[AT]])
 
     def learn(self, proven: bytes) -> None:
         """As :class:`solver.engine.driver.Engine`: thresholds that another shard has evaluated."""
         if not self._exchanges:
             return
-        numbers = np.frombuffer(bytearray(zlib.decompress(proven)), np.int64)
-        told = numbers.reshape(-1, record_length(len(self.arities)))
+        shard, place, told = unpack(proven, len(self.arities))
+        self._places[shard] = place
+        self.others = np.array([at for at in self._places.values() if at != NOWHERE], np.int64)
+        self.others = self.others.reshape(-1, 2)
+        if place == self._place != NOWHERE and shard < self.shard.index:
+            self._make_room()
+            self._told[self.levels.frame[0, AT]] = True  # it will never be evaluated
+            self._at = -1
+            give_way(self.levels, self.top)
         self._known.append(told)
         self._unread.append((told.copy(), 0))
 
@@ -194,7 +228,7 @@ class QuantShardEngine(QuantEngine):
     def help(self, iterations: int) -> int:
         """As :class:`solver.engine.driver.Engine`: it evaluates thresholds of all shards.
 
-        It takes the intervals of high bounds, and their own shards those of the least ones.
+        It begins anew, with all that was told.
         """
         if not self._exchanges or self.table is None or not is_cut(self.levels):
             return PROVEN
@@ -204,7 +238,7 @@ class QuantShardEngine(QuantEngine):
             self._progress[4] = False
             self.levels.own[0] = 0, INFINITE
             self.levels.frame[0, LIMIT] = self.upper_bound
-            begin_anew(self.params, self.levels, self.shard.index)
+            begin_anew(self.params, self.levels, self.top)
             self._told[:] = False
             self._later.clear()
             self._unread = deque((told.copy(), 0) for told in self._known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -21,16 +20,20 @@ from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import INFINITE
 from solver.quantbnb import QuantBnB
 from solver.quantbnb.classification import engine as engine_module
+from solver.quantbnb.classification import state
 from solver.quantbnb.classification.root_thresholds import (
     CODE,
     EACH,
     FEATURE,
     LEAST,
+    NOWHERE,
     is_cut,
+    pack,
     record_length,
+    unpack,
 )
 from solver.quantbnb.classification.shard_engine import QuantShardEngine
-from solver.quantbnb.classification.state import POINTS
+from solver.quantbnb.classification.state import AT, CHILD, PHASE, PICK, POINTS
 from solver.quantbnb.regression.shard_engine import SquaresShardEngine
 from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution
@@ -39,6 +42,9 @@ from tests.helpers.random_examples import examples
 from tests.helpers.shard_party import solve_together
 from tests.naive import least_numeric_cost
 from tests.solver.million.shards_in_turn import slices_of_one_step, solve_in_turn
+
+DIGITS = st.integers(2, 30)
+Place = tuple[int, int]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -142,9 +148,10 @@ def go_on(engine: QuantShardEngine, iterations: int) -> None:
 
 def told_by(engine: QuantShardEngine) -> Ints:
     """The thresholds that a shard tells, as (thresholds, numbers)."""
-    told = engine.learned()
-    numbers = np.frombuffer(zlib.decompress(told), np.int64) if told else np.zeros(0, np.int64)
-    return numbers.reshape(-1, record_length(len(engine.arities)))
+    message = engine.learned()
+    if not message:
+        return np.zeros((0, record_length(len(engine.arities))), np.int64)
+    return unpack(message, len(engine.arities))[2]
 
 
 def places_of(told: Ints) -> list[tuple[int, int]]:
@@ -207,6 +214,89 @@ def test_a_shard_that_is_done_evaluates_the_thresholds_of_others() -> None:
     assert first.help(64) == PROVEN
 
 
+def begun(problem: Problem, shard: Shard, steps: int = 1) -> tuple[QuantShardEngine, Place]:
+    """A shard that is at a threshold at the root, and where it is."""
+    engine = engine_of(problem, shard)
+    while not is_cut(engine.levels):
+        go_on(engine, 1)
+    go_on(engine, steps)
+    _, place, _ = unpack(engine.learned(), len(engine.arities))
+    assert place != NOWHERE
+    return engine, place
+
+
+def end(engine: QuantShardEngine) -> int:
+    """Search to the end and help; the cost of the best tree."""
+    while engine.lower_bound < engine.upper_bound:
+        go_on(engine, 64)
+    while engine.help(64) != PROVEN:
+        pass
+    return engine.upper_bound
+
+
+def place_of(engine: QuantShardEngine) -> Place:
+    """Feature and code of the threshold at the root that a shard is at."""
+    frame = engine.levels.frame[0]
+    return int(frame[state.FEATURE]), int(engine.levels.code[0, frame[AT]])
+
+
+def test_shards_begin_with_different_thresholds() -> None:
+    problem = numbers(400, 4, 3, most=100)
+    assert len({begun(problem, Shard(i, 4))[1] for i in range(4)}) == 4
+
+
+def test_a_shard_gives_way_to_an_earlier_one_at_the_same_threshold() -> None:
+    problem = numbers(400, 4, 3, most=100)
+    alone, place = begun(problem, Shard(1, 3))
+    for other, gives_way in ((2, False), (0, True)):
+        engine, _ = begun(problem, Shard(1, 3))
+        engine.learn(pack(other, place, []))
+        assert (engine.levels.frame[0, PHASE] == PICK) == gives_way
+        go_on(engine, 1)
+        assert (place_of(engine) != place) == gives_way
+        assert place not in places_of(told_by(engine))
+        assert end(engine) == end(alone)
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(data=st.data())
+def test_where_shards_say_they_are_proves_nothing(data: st.DataObject) -> None:
+    """They may have died, or what they say is late: the thresholds are evaluated all the same."""
+    problem = numbers(
+        data.draw(st.integers(5, 60)), 3, data.draw(st.integers(0, 10**6)), data.draw(DIGITS)
+    )
+    whole = end(engine_of(problem, Shard(0, 1)))
+    number = data.draw(st.integers(2, 4))
+    costs = []
+    for index in range(number):
+        engine = engine_of(problem, Shard(index, number))
+        while engine.lower_bound < engine.upper_bound:
+            go_on(engine, data.draw(st.integers(1, 30)))
+            feature = data.draw(st.integers(0, len(engine.arities) - 1))
+            code = data.draw(st.integers(1, max(engine.arities[feature] - 1, 1)))
+            place = data.draw(st.sampled_from([place_of(engine), (feature, code), NOWHERE]))
+            engine.learn(pack(data.draw(st.integers(0, 9)), place, []))
+        own = engine.upper_bound
+        assert own <= engine.lower_bound
+        costs.append(own)
+        if index == 0:
+            assert end(engine) == whole
+    assert min(costs) == whole
+
+
+def test_a_shard_whose_search_a_better_tree_ends_gives_up_its_threshold_to_help() -> None:
+    """Else what it finds out of that threshold would be taken for that of another one."""
+    engine, _ = begun(numbers(400, 4, 3, most=100), Shard(0, 2), 60)
+    while engine.top[0] == 0:
+        go_on(engine, 1)
+    engine.use(engine.lower_bound, engine.shape(), True)
+    engine.propagate_bounds()
+    assert engine.lower_bound >= engine.upper_bound
+    for _ in range(20):
+        engine.help(1)
+        assert engine.top[0] == 0 or engine.levels.frame[0, PHASE] == CHILD
+
+
 def test_what_was_told_is_kept_when_the_arrays_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = numbers(400, 4, 3, most=100)
     first = engine_of(problem, Shard(0, 2))
@@ -215,7 +305,7 @@ def test_what_was_told_is_kept_when_the_arrays_grow(monkeypatch: pytest.MonkeyPa
     told = told_by(first)
     monkeypatch.setattr(engine_module, "_POINTS", 4)
     other = engine_of(problem, Shard(1, 2))
-    other.learn(zlib.compress(told.tobytes()))
+    other.learn(pack(0, NOWHERE, [told]))
     while not is_cut(other.levels):
         go_on(other, 1)
     go_on(other, 20)
