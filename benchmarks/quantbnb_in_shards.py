@@ -118,7 +118,8 @@ def spec_of(data: Path, name: str, asked: argparse.Namespace) -> str:
     task, folder = ("regression", "regress") if asked.regression else ("classification", "class")
     path = (data / f"continuous/{folder}/{name}.parquet").resolve()
     columns = pq.read_schema(path).names
-    target = [column for column in columns if column.startswith("target")]
+    targets = [column for column in columns if column.startswith("target")]
+    target = targets if asked.regression else targets[0]
     return SPEC.format(name=name, path=path, task=task, target=target, depth=asked.depth)
 
 
