@@ -100,7 +100,7 @@ class PathSearch:
             self.begun = None
             try:
                 solution = self._solve(lam, seconds)
-                self._take(lam, self._halted(lam, solution) if self.halted else solution)
+                self._take(lam, unproven(self.problem, solution) if self.halted else solution)
             except StateError:
                 raise
             except InputError:
@@ -132,19 +132,6 @@ class PathSearch:
 
             monitor = replace(monitor, snapshot=tell_with_lam)
         return self.solve(lam, limits, self._line_at(lam).tree, monitor)
-
-    def _halted(self, lam: Fraction, solution: Solution) -> Solution:
-        """A solution without the proof that a stopped search may still have ended with.
-
-        The proof may come from trees known at that moment. A search that continues finds its own,
-        and the moment of the stop must not change the answer.
-        """
-        if solution.status is not Status.OPTIMAL:
-            return solution
-        floor = Fraction(self.problem.unavoidable_errors) / self.weight
-        step = self._grid(lam) or self.problem.tolerance
-        bound = max(solution.objective - step, floor)
-        return replace(solution, status=Status.STOPPED, lower_bound=bound)
 
     def _tell(self, lam: Fraction, at_last: bool = False) -> None:
         """A snapshot between two solves, where many short ones would give none; and at the end."""
@@ -292,17 +279,11 @@ class PathSearch:
     def _excludes(self, lam: Fraction, reached: Fraction) -> bool:
         """Whether no better tree at a corner has whole errors, by what is proven at other λ.
 
-        What a stopped search has proven by then does not count: see :meth:`_halted`.
+        What a stopped search has proven by then does not count: see :func:`unproven`.
         """
         if self._was_stopped() or not self.proves or self.problem.task == "regression":
             return False
         return self.bounds.excludes_below(lam, reached, self.weight)
-
-    def _grid(self, lam: Fraction) -> Fraction:
-        """The objective of every tree at a λ is a whole multiple of this; 0 for regression."""
-        if self.problem.task == "regression":
-            return Fraction(0)
-        return Fraction(1, self.weight * (self.weight * lam).denominator)
 
     def _near(self, lam: Fraction) -> list[Fraction]:
         """The λ of fewer digits on both sides of a corner that cannot be solved at."""
@@ -406,6 +387,21 @@ class PathSearch:
         if cut:
             return cut[-1]
         return Status.STOPPED if self.limits.seconds is None else Status.TIME_LIMIT
+
+
+def unproven(problem: Problem, solution: Solution) -> Solution:
+    """A solution without the proof that a stopped search may still have ended with.
+
+    The proof may come from trees known at that moment. A search that continues finds its own, and
+    the moment of the stop must not change the answer.
+    """
+    if solution.status is not Status.OPTIMAL:
+        return solution
+    weight, step = problem.total_weight, problem.tolerance
+    if problem.task == "classification":  # every objective is a multiple of this
+        step = Fraction(1, weight * (weight * solution.lam).denominator)
+    bound = max(solution.objective - step, Fraction(problem.unavoidable_errors) / weight)
+    return replace(solution, status=Status.STOPPED, lower_bound=bound)
 
 
 def find_path(

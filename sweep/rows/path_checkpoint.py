@@ -16,7 +16,7 @@ from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import Errors, objective
 from solver.path.path import Path
-from solver.path.path_search import PathSearch, find_path
+from solver.path.path_search import PathSearch, find_path, unproven
 from solver.path.path_state import Entry
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
@@ -139,7 +139,9 @@ class ResumedSeries(Series):
             known = self._known.get(lam)
             if known is not None and known.lower_bound is not None:
                 solution = _raised(solution, known.lower_bound)
-        self.solves[lam] = self._with(self.solves.get(lam), solution)
+        is_stopped = monitor is not None and monitor.stop()
+        kept = unproven(self.problem, solution) if is_stopped else solution
+        self.solves[lam] = self._with(self.solves.get(lam), kept)
         self.first.setdefault(lam, solution)
         return solution
 
@@ -163,12 +165,13 @@ class ResumedSeries(Series):
         return dump_solves(self.solves.values())
 
     def _with(self, old: Solved | None, found: Solution) -> Solved:
-        """The better of the old and the new tree and bound at a λ."""
+        """The better of the old and the new tree and bound at a λ; at ties the old tree, which may
+        have been proven."""
         new = Solved(found.lam, found.lower_bound, found.tree)
         if old is None or found.status is Status.OPTIMAL:
             return new
         bounds = [bound for bound in (old.lower_bound, new.lower_bound) if bound is not None]
-        tree = _best_at(self.problem, found.lam, found.tree, _by_line(self.problem, [old]))
+        tree = _best_at(self.problem, found.lam, old.tree, _by_line(self.problem, [new]))
         return new._replace(lower_bound=max(bounds, default=None), tree=tree or found.tree)
 
     def _best(self, lam: Fraction, initial_tree: Tree | None) -> Tree | None:
@@ -184,7 +187,7 @@ def recalled_path(
     Its status is ``optimal``, or ``stopped`` if more λ must be solved. If all solves are steps of a
     path, it keeps their trees.
     """
-    recall = _Recall(problem, lam_min, known, solver, version)
+    recall = _Recall(problem, lam_min, known, solver, version, Status.STOPPED)
     path = find_path(problem, lam_min, recall)
     if all(one.is_step for one in known):
         trees = _by_line(problem, known)
@@ -195,7 +198,7 @@ def recalled_path(
 
 def with_known(problem: Problem, path: Path, known: Sequence[Solved]) -> Path:
     """An unfinished path improved by known solves. Its effort stays its own."""
-    recall = _Recall(problem, path.lam_min, known, path.solver, path.version)
+    recall = _Recall(problem, path.lam_min, known, path.solver, path.version, path.status)
     search = PathSearch(problem, path.lam_min, recall, Limits(), Monitor())
     for one in known:
         search.take(Entry(one.lam, recall(one.lam, search.limits)))
@@ -205,7 +208,11 @@ def with_known(problem: Problem, path: Path, known: Sequence[Solved]) -> Path:
 
 
 class _Recall:
-    """A solver that only recalls known solves, and stops at an unknown λ."""
+    """A solver that only recalls known solves, and stops at an unknown λ.
+
+    ``ended`` is the status of a solve without a proof. What stopped searches have proven proves no
+    other λ, as a path that goes on may find other trees.
+    """
 
     def __init__(
         self,
@@ -214,8 +221,10 @@ class _Recall:
         known: Sequence[Solved],
         solver: str,
         version: str,
+        ended: Status,
     ) -> None:
         self.problem, self.lam_min, self.named = problem, lam_min, (solver, version)
+        self.ended = ended
         self.known = {one.lam: one for one in known}
         self.trees = _by_line(problem, known)
 
@@ -226,7 +235,7 @@ class _Recall:
         initial_tree: Tree | None = None,
         monitor: Monitor | None = None,
     ) -> Solution:
-        """The known solution at a λ; without a proof, as if a limit had ended the search."""
+        """The known solution at a λ; without a proof, as if its search had ``ended`` so."""
         problem, one = self.problem, self.known.get(lam)
         solution = None if one is None else one.recall(problem, *self.named)
         if solution is not None:
@@ -237,7 +246,8 @@ class _Recall:
         bound = Fraction(problem.unavoidable_errors) / problem.total_weight
         if one is not None and one.lower_bound is not None:
             bound = max(bound, one.lower_bound)
-        return _solution(problem, tree, lam, bound, *self.named)
+        found = _solution(problem, tree, lam, bound, *self.named)
+        return found if found.status is Status.OPTIMAL else replace(found, status=self.ended)
 
 
 def _solution(

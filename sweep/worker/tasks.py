@@ -329,7 +329,10 @@ def _solve_path(
             keeper.follow_path(series.dump)
             path = find_path(problem, lam, series, limits, monitor)
     if known and not path.status.is_whole and series.carries(limits):
-        path = with_known(problem, path, [*series.solves.values()])
+        better = with_known(problem, path, [*series.solves.values()])
+        # A stopped path goes on to its own proof: of equally good trees it may find another one.
+        if not (path.status is Status.STOPPED and better.status is Status.OPTIMAL):
+            path = better
     return path, series.first.get(lam)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +13,9 @@ import pytest
 
 import solver
 from solver.branches import Branches
+from solver.engine import driver
 from solver.monitor import Monitor
+from solver.path.path import Path
 from solver.path.path_search import find_path
 from solver.solution import Solution, Status
 from sweep.rows.path_checkpoint import (
@@ -202,3 +206,37 @@ def test_a_whole_path_comes_back_from_its_row() -> None:
     assert part.status is not Status.OPTIMAL
     nothing = recalled_path(problem, lam, [], "branches", "2")
     assert [step.proven for step in nothing.steps] == [False]
+
+
+@pytest.mark.parametrize("before", [1, 30])
+def test_a_stop_as_a_search_ends_does_not_choose_the_tree(
+    before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second attempt, which begins anew, is stopped at every moment."""
+    generator = np.random.default_rng(3)
+    codes = generator.integers(0, 3, (100, 5))
+    target = (codes[:, 0] == codes[:, 1]) ^ (generator.random(100) < 0.15)
+    table = np.hstack([codes == value for value in range(3)]).astype(int)
+    problem, lam = solver.Problem.from_codes(table, target), Fraction(1, 300)
+    monkeypatch.setattr(driver, "_next_budget", lambda done, seconds: 40)
+
+    def attempt(known: list[Solved], moment: float) -> tuple[Path, ResumedSeries]:
+        asked = itertools.count(1)
+        own = ResumedSeries(problem, Branches().series(problem), known, "branches", "2")
+        monitor = Monitor(lambda: next(asked) >= moment, snapshot=lambda seen: None)
+        return find_path(problem, lam, own, monitor=monitor), own
+
+    def trees_of(path: Path) -> list[str]:
+        return [tree.to_json() for tree in path.trees]
+
+    expected = trees_of(attempt([], math.inf)[0])
+    first, _ = attempt([], before)
+    known = parse_solves(solves_of(path_columns(first, [{} for _ in first.steps])))
+    for moment in itertools.count(1):
+        path, own = attempt(known, moment)
+        if path.status is Status.OPTIMAL:
+            break
+        found = with_known(problem, path, [*own.solves.values()])
+        assert found.status is Status.STOPPED or trees_of(found) == expected, moment
+    assert moment > 30
+    assert trees_of(path) == expected
