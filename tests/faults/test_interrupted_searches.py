@@ -257,7 +257,7 @@ def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how:
     after = _marks(tmp_path)
     (row,) = drive.rows().to_dict("records")
     assert row["status"] == "optimal"
-    assert row["seconds"] >= 0.5 * len(row["path_points"])
+    assert row["seconds"] >= 0.5 * (len(after) - 1)  # a point may follow from others, unsolved
     # What the state has is not solved again. All else is; if the path ended in peace, that is at
     # most the λ at which it stood.
     twice = {name for name, times in after.items() if name != "walked" and len(times) == 2}
