@@ -68,6 +68,19 @@ OWN, FOREIGN, SHARED = range(3)
 
 
 @helper
+def _rise(s: Levels, at: int, bound: int) -> int:
+    """Move all intervals above a place of the queue down that have greater bounds than ``bound``;
+    the place that is free then."""
+    while at > 0:
+        parent = (at - 1) // 2
+        if s.bound[s.heap[parent]] <= bound:
+            break
+        s.heap[at] = s.heap[parent]
+        at = parent
+    return at
+
+
+@helper
 def add_interval(s: Levels, feature: int, a: int, b: int, bound: int) -> None:
     interval = s.frame[INTERVALS]
     s.frame[INTERVALS] = interval + 1
@@ -76,13 +89,7 @@ def add_interval(s: Levels, feature: int, a: int, b: int, bound: int) -> None:
     s.bound[interval] = bound
     at = s.frame[QUEUED]
     s.frame[QUEUED] = at + 1
-    while at > 0:
-        parent = (at - 1) // 2
-        if s.bound[s.heap[parent]] <= bound:
-            break
-        s.heap[at] = s.heap[parent]
-        at = parent
-    s.heap[at] = interval
+    s.heap[_rise(s, at, bound)] = interval
 
 
 @helper
@@ -93,13 +100,7 @@ def _take(s: Levels, place: int) -> int:
     s.frame[QUEUED] = last
     moved = s.heap[last]
     bound = s.bound[moved]
-    at = place
-    while at > 0:
-        parent = (at - 1) // 2
-        if s.bound[s.heap[parent]] <= bound:
-            break
-        s.heap[at] = s.heap[parent]
-        at = parent
+    at = _rise(s, place, bound)
     while True:
         child = 2 * at + 1
         if child >= last:

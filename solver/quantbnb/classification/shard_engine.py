@@ -37,7 +37,7 @@ from solver.quantbnb.classification.state import (
     new_parts,
     padded_length,
 )
-from solver.quantbnb.dealt_thresholds import dealt
+from solver.quantbnb.own_thresholds import own_thresholds
 from solver.search_shards import Shard
 from solver.trees.tree import Shape
 
@@ -45,10 +45,11 @@ from solver.trees.tree import Shape
 class QuantShardEngine(QuantEngine):
     """The search for trees that begin with some of the thresholds.
 
-    They are dealt out by :func:`solver.quantbnb.dealt_thresholds.dealt`. Every shard finds the best
-    tree of less depth itself. It looks for nothing that costs as much as a tree from another shard,
-    and cuts its intervals at thresholds that others have evaluated. All cut an interval where the
-    undivided search would: the shard whose threshold that is, or one that has nothing better to do.
+    They are dealt out by :func:`solver.quantbnb.own_thresholds.own_thresholds`. Every shard finds
+    the best tree of less depth itself. It looks for nothing that costs as much as a tree from
+    another shard, and cuts its intervals at thresholds that others have evaluated. All cut an
+    interval where the undivided search would: the shard whose threshold that is, or one that has
+    nothing better to do.
     When its own thresholds are done, a shard evaluates those of others (:meth:`help`).
 
     Shards tell which threshold they are at. If two are at the same one, that of the greater index
@@ -104,7 +105,7 @@ class QuantShardEngine(QuantEngine):
         weights = np.zeros(self.arities[feature] + 1, np.int64)
         np.add.at(weights, self.codes[self.rows, feature] + 1, self.weights)
         below: Ints = np.cumsum(weights)
-        own = dealt(below[1:-1], int(below[-1]), feature, self.shard) + 1
+        own = own_thresholds(below[1:-1], int(below[-1]), feature, self.shard) + 1
         if not len(own):
             return 1, 0
         ends = int(own[0]), int(own[-1])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from solver.objective.exact_objective import INFINITE
-from solver.quantbnb.dealt_thresholds import dealt
+from solver.quantbnb.own_thresholds import own_thresholds
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.quantbnb.regression.state import LIMIT
 from solver.search_shards import Shard
@@ -18,9 +18,9 @@ from solver.trees.tree import Shape
 class SquaresShardEngine(SquaresEngine):
     """The search for trees that begin with some of the cuts.
 
-    It looks for nothing that costs as much as a tree from another shard. Cuts are dealt out as in
-    classification, see :func:`solver.quantbnb.dealt_thresholds.dealt`. See :class:`SquaresEngine`
-    for the parameters.
+    It looks for nothing that costs as much as a tree from another shard. Cuts are dealt out by
+    :func:`solver.quantbnb.own_thresholds.own_thresholds`. See :class:`SquaresEngine` for the
+    parameters.
     """
 
     def __init__(self, *parts: Any, shard: Shard) -> None:
@@ -30,10 +30,9 @@ class SquaresShardEngine(SquaresEngine):
         for feature, column in enumerate(self.codes.T):
             below = np.cumsum(np.bincount(column, weights))
             places = np.cumsum(np.bincount(column))
-            own = dealt(below[:-1], below[-1], feature, shard)
-            # None; or the ends, and beyond the outermost cuts there is no other shard's.
-            first, last = INFINITE, 0
-            if len(own):
+            own = own_thresholds(below[:-1], below[-1], feature, shard)
+            first, last = INFINITE, 0  # no cut
+            if len(own):  # nobody else has cuts beyond those of 0 and INFINITE
                 first = int(places[own[0]]) if own[0] > 0 else 0
                 last = int(places[own[-1]]) if own[-1] + 2 < len(below) else INFINITE
             self.levels.own[0, feature] = first, last

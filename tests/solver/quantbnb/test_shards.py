@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -62,6 +63,21 @@ def numbers(rows: int, features: int, seed: int, most: int = 30) -> Problem:
     return Problem.from_codes(codes, labels, weights=rng.integers(1, 4, rows), ordered=True)
 
 
+def targets(rows: int, features: int, seed: int, most: int = 30) -> Problem:
+    """Numbers that depend on two of the features, with noise and weights."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, most, (rows, features))
+    numbers = codes[:, 0] * (codes[:, -1] > most // 2) + rng.normal(size=rows)
+    weights = rng.integers(1, 4, rows)
+    return Problem.from_codes(codes, numbers, weights=weights, task="regression", ordered=True)
+
+
+def squares_engine(problem: Problem, shard: Shard) -> SquaresShardEngine:
+    assert problem.values is not None
+    parts = problem.codes, problem.arities, problem.counts[:, 0], problem.values, 3
+    return SquaresShardEngine(*parts, shard=shard)
+
+
 def engine_of(problem: Problem, shard: Shard, depth: int = 3) -> QuantShardEngine:
     lam = Fraction(1, 200)
     cost_scale = cost_scale_of(problem, lam, len(problem.codes) - 1)
@@ -74,24 +90,42 @@ def answer(solution: Solution) -> tuple[Any, ...]:
     return solution.objective, solution.lower_bound, solution.status, solution.splits
 
 
-@settings(max_examples=examples(60), deadline=None)
-@given(data=st.data())
-def test_shards_prove_what_the_undivided_search_proves(data: st.DataObject) -> None:
+def solve_drawn(
+    data: st.DataObject, make: Callable[..., Problem], unit: Fraction
+) -> tuple[Problem, Fraction, Solution, Solution]:
+    """A problem, λ, and the solutions of the undivided search and of shards."""
     rows, features = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 4))
-    problem = numbers(
-        rows, features, data.draw(st.integers(0, 10**6)), data.draw(st.integers(1, 30))
-    )
-    lam = Fraction(data.draw(st.integers(0, 10)), 200)
+    problem = make(rows, features, data.draw(st.integers(0, 10**6)), data.draw(st.integers(1, 30)))
+    lam = data.draw(st.integers(0, 10)) * unit
     smallest = data.draw(st.sampled_from([None, 2, 5, 40]))
     limits = Limits(depth=data.draw(st.integers(0, 4)), min_leaf_size=smallest)
     whole = solver.solve(problem, lam, "quantbnb", limits)
     number, at_once = data.draw(st.integers(1, 9)), data.draw(st.booleans())
     merged = merge(solve_together(QuantBnB(), problem, lam, limits, number, at_once))
+    return problem, lam, whole, merged
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(data=st.data())
+def test_shards_prove_what_the_undivided_search_proves(data: st.DataObject) -> None:
+    _, lam, whole, merged = solve_drawn(data, numbers, Fraction(1, 200))
     if lam > 0:
         assert answer(merged) == answer(whole)
     else:  # free splits: the undivided search ends at the first tree without avoidable errors
         assert answer(merged)[:3] == answer(whole)[:3]
         assert merged.splits <= whole.splits
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(data=st.data())
+def test_shards_of_a_regression_prove_what_the_undivided_search_proves(
+    data: st.DataObject,
+) -> None:
+    problem, _, whole, merged = solve_drawn(data, targets, Fraction(1, 20))
+    assert merged.status is whole.status is Status.OPTIMAL
+    assert abs(merged.objective - whole.objective) <= problem.tolerance
+    assert merged.lower_bound is not None
+    assert merged.lower_bound <= min(merged.objective, whole.objective)
 
 
 def test_shards_that_hear_nothing_prove_the_same() -> None:
@@ -349,42 +383,6 @@ def test_trees_are_told_in_the_features_of_the_problem() -> None:
     assert answer(merged) == answer(QuantBnB().solve(problem, lam, limits))
 
 
-def targets(rows: int, features: int, seed: int, most: int = 30) -> Problem:
-    """Numbers that depend on two of the features, with noise and weights."""
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(0, most, (rows, features))
-    numbers = codes[:, 0] * (codes[:, -1] > most // 2) + rng.normal(size=rows)
-    weights = rng.integers(1, 4, rows)
-    return Problem.from_codes(codes, numbers, weights=weights, task="regression", ordered=True)
-
-
-def squares_engine(problem: Problem, shard: Shard) -> SquaresShardEngine:
-    assert problem.values is not None
-    parts = problem.codes, problem.arities, problem.counts[:, 0], problem.values, 3
-    return SquaresShardEngine(*parts, shard=shard)
-
-
-@settings(max_examples=examples(60), deadline=None)
-@given(data=st.data())
-def test_shards_of_a_regression_prove_what_the_undivided_search_proves(
-    data: st.DataObject,
-) -> None:
-    rows, features = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 4))
-    problem = targets(
-        rows, features, data.draw(st.integers(0, 10**6)), data.draw(st.integers(1, 30))
-    )
-    lam = Fraction(data.draw(st.integers(0, 10)), 20)
-    smallest = data.draw(st.sampled_from([None, 2, 5, 40]))
-    limits = Limits(depth=data.draw(st.integers(0, 4)), min_leaf_size=smallest)
-    whole = solver.solve(problem, lam, "quantbnb", limits)
-    number, at_once = data.draw(st.integers(1, 9)), data.draw(st.booleans())
-    merged = merge(solve_together(QuantBnB(), problem, lam, limits, number, at_once))
-    assert merged.status is whole.status is Status.OPTIMAL
-    assert abs(merged.objective - whole.objective) <= problem.tolerance
-    assert merged.lower_bound is not None
-    assert merged.lower_bound <= min(merged.objective, whole.objective)
-
-
 @pytest.mark.parametrize("number", [1, 2, 3, 8, 50])
 def test_each_cut_of_a_regression_belongs_to_one_shard(number: int) -> None:
     problem = targets(60, 3, 1)
@@ -417,8 +415,9 @@ def test_the_work_of_a_regression_is_divided(number: int) -> None:
         assert abs(told.objective - whole.objective) <= problem.tolerance
 
 
-def test_a_limit_that_ends_a_shard_of_a_regression_leaves_a_true_bound() -> None:
-    problem, lam = targets(300, 4, 6, most=100), Fraction(1, 300)
+@pytest.mark.parametrize("problem", [numbers(200, 4, 6), targets(300, 4, 6, most=100)])
+def test_a_limit_that_ends_a_shard_leaves_a_true_bound(problem: Problem) -> None:
+    lam = Fraction(1, 300)
     best = QuantBnB().solve(problem, lam, Limits(depth=3))
     for nodes in (1, 5, 20, 60):
         limits = Limits(depth=3, nodes=nodes)
@@ -426,18 +425,6 @@ def test_a_limit_that_ends_a_shard_of_a_regression_leaves_a_true_bound() -> None
         merged = merge(parts)
         assert merged.lower_bound is not None
         assert merged.lower_bound <= best.objective <= merged.objective + problem.tolerance
-        assert merged.status in (Status.NODE_LIMIT, Status.OPTIMAL)
-
-
-def test_a_limit_that_ends_a_shard_leaves_a_true_bound() -> None:
-    problem, lam = numbers(200, 4, 6), Fraction(1, 300)
-    best = QuantBnB().solve(problem, lam, Limits(depth=3))
-    for nodes in (1, 5, 20, 60):
-        limits = Limits(depth=3, nodes=nodes)
-        parts = [QuantBnB().part(Shard(i, 3)).solve(problem, lam, limits) for i in range(3)]
-        merged = merge(parts)
-        assert merged.lower_bound is not None
-        assert merged.lower_bound <= best.objective <= merged.objective
         assert merged.status in (Status.NODE_LIMIT, Status.OPTIMAL)
 
 

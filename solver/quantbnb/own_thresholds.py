@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from solver.search_shards import Shard
 
 
-def dealt(below: NDArray[Any], total: float, feature: int, shard: Shard) -> NDArray[np.int64]:
+def own_thresholds(
+    below: NDArray[Any], total: float, feature: int, shard: Shard
+) -> NDArray[np.int64]:
     """The places of a shard's own thresholds among those of a feature, next to each other.
 
     The thresholds of a feature are dealt out in ranges of about equal weight. The lowest range of
