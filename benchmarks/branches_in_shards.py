@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import math
 import statistics
 import sys
 import tempfile
@@ -59,6 +60,7 @@ from solver.engine.driver import cost_scale_of
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.search_shards import Shard
+from solver.trees.tree import shape_of
 
 Sets = Mapping[str, tuple[str, str]]  # the file of a set, and λ
 SETS: Sets = {
@@ -121,7 +123,7 @@ def divide(problem: Problem, lam: Fraction, number: int, turn: int) -> Divided:
         ShardEngine(problem, cost_scale, constraints, options, Shard(i, number), None)  # type: ignore[arg-type]
         for i in range(number)
     ]
-    phases, ties, told, costs = [0] * number, 0, 0, [float("inf")] * number
+    phases, ties, told, best_cost = [0] * number, 0, 0, math.inf
     while min(phases) < 3:
         for i, engine in enumerate(engines):
             end, settling = engine.iterations + turn, phases[i] == 2
@@ -137,13 +139,14 @@ def divide(problem: Problem, lam: Fraction, number: int, turn: int) -> Divided:
                 phases[i] += is_done
             ties += engine.iterations - begun if settling else 0
         for i, engine in enumerate(engines):
-            proven, others = engine.learned(), engines[:i] + engines[i + 1 :]
-            is_better = engine.found and engine.upper_bound < min(costs)
-            costs[i] = engine.upper_bound if is_better else costs[i]
+            if engine.found and engine.upper_bound < best_cost:
+                tree = problem.grow(engine.shape())  # it may cost less than the engine knows
+                best_cost = min(best_cost, cost_scale.cost(tree.errors, tree.splits))
+                for known in engines:
+                    known.use(best_cost, shape_of(tree), True)
+            proven = engine.learned()
             told += len(proven)
-            for other in others:
-                if is_better:
-                    other.use(engine.upper_bound, engine.shape(), True)
+            for other in engines[:i] + engines[i + 1 :]:
                 if proven:
                     other.learn(proven)
     best = min(engines, key=lambda engine: (engine.upper_bound, not engine.found))

@@ -298,12 +298,21 @@ class Search:
     def _tell(self, peers: Peers) -> None:
         if not peers.listens():
             return
-        tree = None
-        if self.engine.upper_bound < min(self.told_cost, *(o.cost for o in self.offered), math.inf):
-            tree, self.told_cost = self._own_tree(), self.engine.upper_bound
+        tree = self._untold_tree()
         proven = self.engine.learned()
         if tree is not None or proven:
             peers.tell(News(tree, proven))
+
+    def _untold_tree(self) -> Tree | None:
+        """The engine's tree, if it is better than those that other shards know."""
+        known = min([self.told_cost, *(offer.cost for offer in self.offered)])
+        if self.engine.upper_bound >= known:
+            return None
+        tree = self._own_tree()
+        self.told_cost = self._cost(tree)
+        if self.told_cost < self.engine.upper_bound:
+            self.offer(tree)  # the engine knew of none as good
+        return tree if self.told_cost < known else None
 
     def _leave_out_compiling(self) -> None:
         """Kernels that are compiled when the search first needs them take none of its time."""
