@@ -326,32 +326,38 @@ def least_numeric_cost(
     error: int = 1,
     split: int = 0,
     min_leaf: int = 1,
+    splits: int | None = None,
 ) -> int:
     """Least ``error · errors + split · splits`` of the trees of thresholds on numbers.
 
-    ``min_leaf`` is the least weight of a leaf that is not the only one.
+    ``min_leaf`` is the least weight of a leaf that is not the only one, ``splits`` the most splits.
     """
 
     def weight(rows: Rows) -> int:
         return sum(weights[row] for row in rows)
 
     @cache
-    def least(rows: Rows, depth: int) -> int:
+    def least(rows: Rows, depth: int, splits: int | None) -> int:
         totals: dict[int, int] = {}
         for row in rows:
             totals[y[row]] = totals.get(y[row], 0) + weights[row]
         best = error * (sum(totals.values()) - max(totals.values()))
-        if depth == 0:
+        if depth == 0 or splits == 0:
             return best
+        shares: list[tuple[int | None, int | None]] = [(None, None)]
+        if splits is not None:
+            shares = [(some, splits - 1 - some) for some in range(splits)]
         for feature in range(len(x[0])):
             for value in sorted({x[row][feature] for row in rows})[1:]:
                 left = tuple(row for row in rows if x[row][feature] < value)
                 right = tuple(row for row in rows if x[row][feature] >= value)
                 if min(weight(left), weight(right)) >= min_leaf:
-                    best = min(best, split + least(left, depth - 1) + least(right, depth - 1))
+                    for some, rest in shares:
+                        both = least(left, depth - 1, some) + least(right, depth - 1, rest)
+                        best = min(best, split + both)
         return best
 
-    return least(tuple(range(len(y))), depth)
+    return least(tuple(range(len(y))), depth, splits)
 
 
 def least_squares_cost(

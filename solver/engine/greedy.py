@@ -45,7 +45,7 @@ def greedy_tree(
         codes = counter.codes(rows, feature)
         arity = int(problem.arities[feature])
         children = [grow(rows[codes == code], depth + 1) for code in range(arity)]
-        return _join(cost_scale, constraints, leaf, feature, children)
+        return join_curves(cost_scale, constraints, leaf, feature, children)
 
     return min(grow(np.arange(len(table.labels)), 0), key=lambda entry: entry[0])[1]
 
@@ -123,7 +123,7 @@ class _Counter:
         return np.asarray(self.code_of[self.table.sources[rows], feature])
 
 
-def _join(
+def join_curves(
     cost_scale: CostScale,
     constraints: TreeConstraints,
     leaf: int,

@@ -31,7 +31,8 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
     ----------
     lam, encoding_options, columns, min_leaf_size, time_limit, lam_min,
     class_weight, verbose
-        As those of :class:`treesweep.BranchesClassifier`. At λ = 0 only the depth limits the tree.
+        As those of :class:`treesweep.BranchesClassifier`. At λ = 0 only the limits restrict the
+        tree.
     encoding : str, default="continuous"
         What turns columns into tests, a name in :data:`solver.ENCODINGS` other than
         ``categorical``. ``continuous`` leaves numbers and dates as they are and tests one category
@@ -39,6 +40,8 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
     max_depth : int, default=2
         Most splits on a path. The time grows steeply: depth 2 takes fractions of a second, and
         depth 3 takes seconds to minutes. Use a larger depth for small tables only.
+    max_splits : int, optional
+        Most splits of the tree.
     memory_limit : int, default=1073741824
         Bytes of the search's arrays; None for half of the machine's memory.
     node_limit : int, optional
@@ -76,6 +79,7 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
         encoding_options: Mapping[str, Any] | None = None,
         columns: Mapping[str, Override] | None = None,
         max_depth: int = 2,
+        max_splits: int | None = None,
         min_leaf_size: float | None = None,
         time_limit: float | None = 60.0,
         memory_limit: int | None = 2**30,
@@ -97,6 +101,7 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
             lam_min=lam_min,
             verbose=verbose,
         )
+        self.max_splits = max_splits
         self.class_weight = class_weight
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Solver
+from solver.base import NO_OPTIONS, Capabilities, Solver
 from solver.engine.driver import Engine, Search
 from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
@@ -42,7 +42,8 @@ class QuantBnB(Solver):
     ``paper`` is the published algorithm, for comparison, with its four lower bounds; beyond depth 3
     it takes very long.
 
-    It needs a limit on depth: time and memory grow steeply with it.
+    It needs a limit on depth: time and memory grow steeply with it. Mode ``fast`` takes a limit on
+    splits, too, in classification.
 
     Among optimal trees it returns one of the fewest splits. The order of the search decides which,
     and is the same on every machine. Of the cuts of a node that separate its rows alike it takes
@@ -75,7 +76,7 @@ class QuantBnB(Solver):
     summary: ClassVar[str] = "optimal trees of limited depth on continuous features (Quant-BnB)"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "continuous"}),
-        limits=frozenset({"depth", "min_leaf_size"}),
+        limits=frozenset({"depth", "splits", "min_leaf_size"}),
         needs=frozenset({"depth"}),
         tasks=frozenset({"classification", "regression"}),
         resumes=True,
@@ -104,6 +105,24 @@ class QuantBnB(Solver):
             in_contract=False,
         ),
     }
+
+    @classmethod
+    def check_task(
+        cls,
+        feature_kind: str,
+        n_classes: int | None,
+        limits: Limits,
+        task: TaskType = "classification",
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> None:
+        """See the base class; only mode ``fast`` for classes honours a limit on splits."""
+        super().check_task(feature_kind, n_classes, limits, task, options)
+        is_paper = options.get("mode") == "paper"
+        if limits.splits is not None and (is_paper or task == "regression"):
+            where = "mode paper" if is_paper else "regression"
+            raise UnsupportedError(
+                f"solver {cls.name!r} cannot honour the limit 'splits' in {where}"
+            )
 
     def _solve(
         self,
@@ -160,8 +179,8 @@ class QuantBnB(Solver):
         return super().resumes and not self.is_divided
 
     def divides(self, lam: Fraction, limits: Limits, task: TaskType = "classification") -> bool:
-        """See the base class; mode ``fast`` does, of classes, if leaves may have any weight."""
-        is_free = (limits.min_leaf_size or 0) <= 1
+        """See the base class; mode ``fast`` does, of classes, if no limit but depth is given."""
+        is_free = (limits.min_leaf_size or 0) <= 1 and limits.splits is None
         return task == "classification" and self.settings["mode"] == "fast" and is_free
 
     @classmethod

@@ -20,7 +20,7 @@ import openpyxl
 import pandas as pd
 import pyarrow as pa
 
-from solver import ENCODINGS, SOLVERS
+from solver import ENCODINGS, SOLVERS, Limits, UnsupportedError
 from solver.catalogue import OURS
 from tests.contract.oracle import CUTTING, NUMBER, Asked, Column, exact, key_of, kind_of
 
@@ -440,6 +440,12 @@ def random_question(
             if name == "min_leaf_size":
                 limits[name] = least_leaf(rng, table.exact_weights, whole=whole)
     options = _options(rng, kind.options)
+    for name in sorted(limits.keys() - kind.capabilities.needs):
+        given = Limits(**{n: limits[n] for n in (name, *kind.capabilities.needs)})
+        try:  # a task or an option may rule it out
+            kind.check_task(encoding.feature_kind, None, given, task, options)
+        except UnsupportedError:
+            del limits[name]
     if options or rng.random() < 0.05:
         # What an option switches off may be all that makes a search short.
         limits["nodes"] = 2000 if options else int(rng.integers(0, 30))

@@ -30,9 +30,20 @@ from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import helper, kernel
 from solver.kernels.pass_by_reference import sub_record
 from solver.objective.exact_objective import INFINITE
+from solver.quantbnb.classification.interval_queue import add_interval, take_interval
+from solver.quantbnb.classification.split_budgets import (
+    allotments,
+    beside_leaf,
+    deepens,
+    leaf_side,
+    least_beside,
+    make_leaves,
+    splits_of,
+)
 from solver.quantbnb.classification.state import (
     AT,
     BOUND,
+    BUDGET,
     CAP,
     CHILD,
     DEPTH,
@@ -42,7 +53,9 @@ from solver.quantbnb.classification.state import (
     FOUND_CODE,
     INTERVALS,
     LEAF,
+    LEFT,
     LIMIT,
+    NEAR,
     OPENING,
     PHASE,
     PICK,
@@ -65,54 +78,6 @@ from solver.quantbnb.classification.stump_pairs import code_holding, divide, eva
 
 POINT, EMPTY, NOTHING = range(3)
 OWN, FOREIGN, SHARED = range(3)
-
-
-@helper
-def _rise(s: Levels, at: int, bound: int) -> int:
-    """Move all intervals above a place of the queue down that have greater bounds than ``bound``;
-    the place that is free then."""
-    while at > 0:
-        parent = (at - 1) // 2
-        if s.bound[s.heap[parent]] <= bound:
-            break
-        s.heap[at] = s.heap[parent]
-        at = parent
-    return at
-
-
-@helper
-def add_interval(s: Levels, feature: int, a: int, b: int, bound: int) -> None:
-    interval = s.frame[INTERVALS]
-    s.frame[INTERVALS] = interval + 1
-    s.feature[interval] = feature
-    s.ends[interval, 0], s.ends[interval, 1] = a, b
-    s.bound[interval] = bound
-    at = s.frame[QUEUED]
-    s.frame[QUEUED] = at + 1
-    s.heap[_rise(s, at, bound)] = interval
-
-
-@helper
-def _take(s: Levels, place: int) -> int:
-    """Take the interval at a place in the queue; the first one has the least bound."""
-    taken: int = s.heap[place]
-    last = s.frame[QUEUED] - 1
-    s.frame[QUEUED] = last
-    moved = s.heap[last]
-    bound = s.bound[moved]
-    at = _rise(s, place, bound)
-    while True:
-        child = 2 * at + 1
-        if child >= last:
-            break
-        if child + 1 < last and s.bound[s.heap[child + 1]] < s.bound[s.heap[child]]:
-            child += 1
-        if s.bound[s.heap[child]] >= bound:
-            break
-        s.heap[at] = s.heap[child]
-        at = child
-    s.heap[at] = moved
-    return taken
 
 
 @helper
@@ -210,7 +175,15 @@ def _between(table: Table, part: Part, feature: int, first: int, last: int, othe
 
 @helper
 def _choose(
-    table: Table, params: Params, part: Part, s: Levels, feature: int, a: int, b: int, others: Ints
+    table: Table,
+    params: Params,
+    part: Part,
+    scratch: Sweep,
+    s: Levels,
+    feature: int,
+    a: int,
+    b: int,
+    others: Ints,
 ) -> int:
     """The middle of the thresholds of an interval that can cost less than the limit; −1: none.
 
@@ -227,6 +200,11 @@ def _choose(
     low, high = max(low, relax), min(high, s.below[1] - relax)
     if low > high:
         return -1
+    if leaf_side(s) >= 0:
+        low, high = beside_leaf(table, params, part, scratch, s, feature, a, b, low, high)
+        _pass(s, feature, limit)
+        if low > high:
+            return -1
     low, high = max(low, params.min_leaf), min(high, s.below[1] - params.min_leaf)
     if low <= high:
         own = s.own[feature]
@@ -348,7 +326,7 @@ def _begin(table: Table, params: Params, s: Levels) -> None:
         s.guess[1, 1, j] = -1
     for g in range(p):
         s.each[1, 0, g], s.each[1, 1, g] = s.each[0, 1, g], 0
-        s.passed[g] = params.split + shallow
+        s.passed[g] = params.split + shallow if s.frame[DEPTH] > 1 else s.each[0, 1, g]
     if s.paid[0, 1] < s.frame[LIMIT]:
         s.frame[LIMIT] = s.paid[0, 1]
         if s.frame[DEPTH] <= 2:
@@ -359,9 +337,14 @@ def _begin(table: Table, params: Params, s: Levels) -> None:
             s.frame[FOUND], s.frame[FOUND_CODE] = s.guess[0, 1, 0], s.guess[0, 1, 1]
     s.code[1] = INFINITE
     s.frame[POINTS] = 2
-    for g in range(p):
-        if s.frame[DEPTH] > 1 and s.tries[0, 0] != g and s.tries[1, 0] != g:
-            enqueue(params, s, g, 0, 1, s.lower[g])
+    first, last = allotments(s)
+    for left in range(first, last + 1):
+        s.frame[LEFT] = left
+        for g in range(p):
+            if not deepens(s):
+                _pass(s, g, s.each[0, 1, g])  # the trees of less depth are all of these
+            elif s.tries[0, 0] != g and s.tries[1, 0] != g:
+                enqueue(params, s, g, 0, 1, s.lower[g])
 
 
 @helper
@@ -382,13 +365,18 @@ def _finish_point(params: Params, s: Levels) -> None:
 
 
 @helper
-def _next_point(table: Table, params: Params, part: Part, s: Levels, others: Ints) -> int:
+def _next_point(
+    table: Table, params: Params, part: Part, scratch: Sweep, s: Levels, others: Ints
+) -> int:
     """The next threshold to evaluate: a POINT; EMPTY: look again; NOTHING: the search is over."""
-    if s.frame[TRIED] < 2:
-        i = s.frame[TRIED]
-        s.frame[TRIED] = i + 1
+    first, last = allotments(s)
+    number = last + 1 - first
+    if s.frame[TRIED] < 2 * number:
+        i = s.frame[TRIED] // number
+        s.frame[LEFT] = first + s.frame[TRIED] % number
+        s.frame[TRIED] += 1
         feature = s.tries[i, 0]
-        if feature < 0 or (i == 1 and feature == s.tries[0, 0]):
+        if feature < 0 or (i == 1 and feature == s.tries[0, 0]) or not deepens(s):
             return EMPTY
         if s.lower[feature] >= s.frame[LIMIT]:
             _pass(s, feature, s.lower[feature])
@@ -397,19 +385,19 @@ def _next_point(table: Table, params: Params, part: Part, s: Levels, others: Int
         if below < params.min_leaf or s.below[1] - below < params.min_leaf:
             enqueue(params, s, feature, 0, 1, s.lower[feature])
             return EMPTY
-        s.frame[BOUND] = s.lower[feature]
+        s.frame[BOUND], s.frame[NEAR] = s.lower[feature], INFINITE
         _new_point(table, params, part, s, feature, s.tries[i, 1], 0, 1)
         return POINT
     if s.frame[QUEUED] == 0 or s.bound[s.heap[0]] >= s.frame[LIMIT]:
         return NOTHING
-    interval = _take(s, _next_place(table, params, part, s, others))
-    feature = s.feature[interval]
+    interval = take_interval(s, _next_place(table, params, part, s, others))
+    feature, s.frame[LEFT] = s.feature[interval], s.left[interval]
     if s.bound[interval] >= s.frame[LIMIT]:
         _pass(s, feature, s.bound[interval])
         return EMPTY
     a, b = s.ends[interval, 0], s.ends[interval, 1]
     s.frame[BOUND] = s.bound[interval]
-    code = _choose(table, params, part, s, feature, a, b, others)
+    code = _choose(table, params, part, scratch, s, feature, a, b, others)
     if code < 0:
         return EMPTY
     _new_point(table, params, part, s, feature, code, a, b)
@@ -434,7 +422,7 @@ def _stumps(table: Table, params: Params, part: Part, scratch: Sweep, s: Levels)
     if s.frame[PHASE] != OPENING:
         limit -= params.split
     for side in range(2):
-        s.caps[side] = limit - s.least[at, 1 - side]
+        s.caps[side] = limit - least_beside(s, side) if splits_of(s, side) > 0 else 0
     evaluate(
         table, params, part, scratch, s.frame[FEATURE], s.code[at], s.each[at], s.caps, s.relaxed,
         s.relax[at], s.guess[at],
@@ -457,14 +445,15 @@ def _descend(table: Table, params: Params, s: Levels) -> bool:
         return bool(turn < 1)
     # The larger part first: the other one may then be of no interest.
     side = 1 if 2 * s.below[at] < s.below[1] else 0
-    other = s.least[at, 1 - side]
     if turn == 1:
         side = 1 - side
+    other = least_beside(s, side)
+    if turn == 1 and splits_of(s, 1 - side) > 0:
         # A bound on this part that prunes the interval on its other side is worth having.
         other = s.least[s.frame[B] if side == 0 else s.frame[A], 1 - side]
     cap = s.frame[LIMIT] - params.split - other
     s.frame[CAP] = cap
-    s.frame[SIDE] = -1 if s.least[at, side] >= cap else side
+    s.frame[SIDE] = -1 if s.least[at, side] >= cap or splits_of(s, side) == 0 else side
     return bool(turn < 2)
 
 
@@ -474,7 +463,9 @@ def _hand_down(table: Table, s: Levels, child: Levels) -> None:
     at, side = s.frame[AT], s.frame[SIDE]
     child.frame[PHASE] = START
     child.frame[LIMIT] = s.frame[CAP]
-    child.frame[DEPTH] = s.frame[DEPTH] - 1
+    splits = splits_of(s, side)
+    depth = min(s.frame[DEPTH] - 1, splits)
+    child.frame[DEPTH], child.frame[BUDGET] = depth, min(splits, (1 << depth) - 1)
     child.frame[RELAX] = s.relax[at, side]
     for g in range(table.sizes[0]):
         child.lower[g] = s.each[at, side, g]
@@ -551,7 +542,10 @@ def step(
         elif phase == PICK:
             if s.frame[POINTS] >= len(s.code):
                 return FULL
-            found = _next_point(table, params, part, s, others if at == 0 else others[:0])
+            told = others if at == 0 else others[:0]
+            found = _next_point(table, params, part, scratch, s, told)
+            if found == POINT:
+                make_leaves(table, params, part, scratch, s)
             if found == POINT and last:
                 _stumps(table, params, part, scratch, s)
                 _finish_point(params, s)

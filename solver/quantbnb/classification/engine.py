@@ -19,6 +19,7 @@ from solver.objective.exact_objective import CostScale
 from solver.quantbnb.classification import best_first_search, sorted_table
 from solver.quantbnb.classification.state import (
     BOUND,
+    BUDGET,
     CHILD,
     DEPTH,
     LEAF,
@@ -96,12 +97,17 @@ class QuantEngine(Engine):
         # More splits than these are useless, or cost more than a leaf.
         cuts = sum(self.arities) - len(self.arities)
         depth = min(constraints.depth, len(codes) - 1, cuts, leaf // cost_scale.split)
+        if constraints.budgets > 1:
+            depth = min(depth, constraints.budgets - 1)
         if depth > DEEPEST:
             raise InputError(
                 f"a depth of {depth} is more than solver 'quantbnb' can do; set the limit depth "
                 f"to {DEEPEST} or less"
             )
         self.depth, self.leaf = depth, leaf
+        self.splits = 2**depth - 1
+        if constraints.budgets > 1:
+            self.splits = min(self.splits, constraints.budgets - 1)
         self.levels: Levels = self._first_levels(1, 1)  # enough for a leaf
         self.top = np.zeros(1, np.int64)
         self.others = np.zeros((0, 2), np.int64)  # where other shards are
@@ -122,12 +128,22 @@ class QuantEngine(Engine):
         """Number of levels."""
         return max(self.depth - 1, 1)
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit on splits, beyond that on depth."""
+        return bool(self.splits < 2**self.depth - 1)
+
+    @property
+    def _allotments(self) -> int:
+        """At most so many ways to share out splits to the two parts of a threshold."""
+        return min(self.splits, 2 ** (self.depth - 1)) if self.is_limited else 1
+
     def _first_levels(self, number: int, points: int) -> Levels:
-        levels = new_levels(len(self.arities), number, points)
+        levels = new_levels(len(self.arities), number, points, self._allotments)
         levels.tries[:] = -1
         levels.tree[:] = -1
-        frame = START, self.depth, self.leaf, self.leaf, self.params.min_leaf
-        levels.frame[0, [PHASE, DEPTH, LIMIT, LEAF, RELAX]] = frame
+        frame = START, self.depth, self.splits, self.leaf, self.leaf, self.params.min_leaf
+        levels.frame[0, [PHASE, DEPTH, BUDGET, LIMIT, LEAF, RELAX]] = frame
         return levels
 
     def _compile(self) -> float:
@@ -253,12 +269,12 @@ class QuantEngine(Engine):
         points = 2 * self.levels.code.shape[1]
         if limit is not None and self.bytes + self._level_bytes(points) > limit:
             return False
-        self.levels = grown(self.levels)
+        self.levels = grown(self.levels, self._allotments)
         return True
 
     def _level_bytes(self, points: int) -> int:
         """Memory of new levels with room for this many thresholds, or none."""
-        shapes = level_shapes(len(self.arities), self._floors, points)
+        shapes = level_shapes(len(self.arities), self._floors, points, self._allotments)
         return sum(8 * math.prod(shape) for shape in shapes) if points else 0
 
     def _make_table(self) -> None:
@@ -284,15 +300,16 @@ class QuantEngine(Engine):
         code = state["code"]
         points = code.shape[1] if code.ndim == 2 else 0
         # One that has not begun has but a leaf.
-        levels = new_levels(len(self.arities), self._floors if points > 1 else 1, points)
+        floors = self._floors if points > 1 else 1
+        levels = new_levels(len(self.arities), floors, points, self._allotments)
         arrays = {**levels._asdict(), "top": self.top, "progress": self._progress}
         for name, array in arrays.items():
             if state[name].shape != array.shape or state[name].dtype != array.dtype:
                 raise InputError("the state's arrays do not fit; it is damaged")
             array[:] = state[name]
         self.levels = levels
-        if levels.frame[0, DEPTH] != self.depth:
-            raise InputError("the state is that of a search with another limit on depth")
+        if levels.frame[0, [DEPTH, BUDGET]].tolist() != [self.depth, self.splits]:
+            raise InputError("the state is that of a search with another limit on depth or splits")
 
     def shape(self) -> Shape:
         return self._read(self.levels.tree[self._best_level], 0, np.arange(len(self.codes)))[0]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.driver import Greedy
+from solver.engine.greedy import Curve, join_curves
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import Ints
 from solver.objective.exact_objective import CostScale
@@ -34,22 +35,19 @@ class _Grower:
     constraints: TreeConstraints
     out_of_time: Callable[[], bool]
 
-    def grow(self, rows: Ints, depth: int) -> tuple[int, Shape]:
-        """The cost of a subtree, and its shape."""
+    def grow(self, rows: Ints, depth: int) -> Curve:
+        """The best pruned subtrees."""
         totals = np.bincount(self.classes[rows], self.weights[rows]).astype(np.int64)
         leaf = self.cost_scale.error * int(totals.sum() - totals.max())
         if leaf <= self.cost_scale.split or depth >= self.constraints.depth:
-            return leaf, -1
+            return [(leaf, -1)]
         feature, code = self._best_cut(rows, totals)
         if feature < 0:
-            return leaf, -1
+            return [(leaf, -1)]
         below = self.codes[feature, rows] <= code
-        left, left_shape = self.grow(rows[below], depth + 1)
-        right, right_shape = self.grow(rows[~below], depth + 1)
-        cost = self.cost_scale.split + left + right
-        if cost >= leaf:
-            return leaf, -1
-        return cost, (int(self.first_cut[feature]) + code, (left_shape, right_shape))
+        children = [self.grow(rows[side], depth + 1) for side in (below, ~below)]
+        cut = int(self.first_cut[feature]) + code
+        return join_curves(self.cost_scale, self.constraints, leaf, cut, children)
 
     def _best_cut(self, rows: Ints, totals: Ints) -> tuple[int, int]:
         """Feature, and the largest code on the left; −1 if there is none."""
@@ -88,7 +86,7 @@ def greedy_tree(
     constraints: TreeConstraints,
     out_of_time: Callable[[], bool],
 ) -> Shape:
-    """Grow by Gini impurity, and replace every subtree that does not pay.
+    """Grow by Gini impurity, and replace subtrees that do not pay, or of which there are too many.
 
     ``out_of_time`` is called before every feature; once it is true only leaves are added.
     """
@@ -103,7 +101,7 @@ def greedy_tree(
         constraints,
         out_of_time,
     )
-    return grower.grow(np.arange(len(rows)), 0)[1]
+    return min(grower.grow(np.arange(len(rows)), 0), key=lambda entry: entry[0])[1]
 
 
 # The search begins with a tree that is hardly worse, in less time.

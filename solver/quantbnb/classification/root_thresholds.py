@@ -2,7 +2,8 @@
 
 Their bounds are those of the two parts of all rows, which are the same for every shard. They hold
 for trees with leaves of any weight; so nothing is told where leaves must have a least weight, as
-bounds are then those of wider classes of trees, which depend on the interval of the threshold.
+bounds are then those of wider classes of trees, which depend on the interval of the threshold. With
+a limit on splits nothing is told either: a threshold has other bounds for every allotment of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from solver.kernels.constants import Ints
 from solver.kernels.jit import helper, kernel
 from solver.kernels.pass_by_reference import sub_record
 from solver.quantbnb.classification import state
-from solver.quantbnb.classification.best_first_search import add_interval, enqueue
+from solver.quantbnb.classification.best_first_search import enqueue
+from solver.quantbnb.classification.interval_queue import add_interval
 from solver.quantbnb.classification.state import (
     AT,
     BOUND,

@@ -144,7 +144,7 @@ class QuantShardEngine(QuantEngine):
     @property
     def _exchanges(self) -> bool:
         """Whether thresholds are told: see ``root_thresholds``."""
-        return self.depth > 1 and self.params.min_leaf == 1
+        return self.depth > 1 and self.params.min_leaf == 1 and not self.is_limited
 
     def learned(self) -> bytes:
         """As :class:`solver.engine.driver.Engine`: thresholds that were evaluated at the root, and

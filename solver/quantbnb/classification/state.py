@@ -119,6 +119,7 @@ class Levels(NamedTuple):
     each: Ints  # (levels, points, 2, features) the same by the feature of the part's first split
     guess: Ints  # (levels, points, 2, 2) feature and code of the part's best first split; −1: none
     feature: Ints  # (levels, intervals)
+    left: Ints  # (levels, intervals) splits allowed in the left part
     bound: Ints  # (levels, intervals)
     ends: Ints  # (levels, intervals, 2) points
     heap: Ints  # (levels, intervals) by bound
@@ -135,8 +136,10 @@ class Levels(NamedTuple):
 
 (
     PHASE, POINTS, INTERVALS, QUEUED, LIMIT, FOUND, FOUND_CODE, TRIED, A, B, AT, FEATURE, TURN,
-    SIDE, CAP, BOUND, DEPTH, LEAF, RELAX, EXCHANGES, FIELDS,
-) = range(21)  # fmt: skip
+    SIDE, CAP, BOUND, DEPTH, LEAF, RELAX, EXCHANGES, BUDGET, LEFT, NEAR, FIELDS,
+) = range(24)  # fmt: skip
+# BUDGET: splits allowed; LEFT: those of the left part. NEAR: the least cost of a part without a
+# split, of all thresholds that the current one may rule out.
 START, OPENING, PICK, CHILD = range(4)
 
 
@@ -173,31 +176,33 @@ def new_sweep(sizes: Sequence[int]) -> Sweep:
     return Sweep(np.zeros(words, np.uint64), *(np.zeros(size, np.int64) for size in others))
 
 
-def level_shapes(features: int, levels: int, points: int) -> list[tuple[int, ...]]:
-    """Shapes of the arrays of :class:`Levels`."""
-    p, intervals, nodes = features, 2 * points + features, 2 ** (levels + 1) - 1
+def level_shapes(
+    features: int, levels: int, points: int, allotments: int = 1
+) -> list[tuple[int, ...]]:
+    """Shapes of the arrays of :class:`Levels`; ``allotments`` of splits to two parts, at most."""
+    p, intervals, nodes = features, 2 * points + allotments * features, 2 ** (levels + 1) - 1
     shapes: list[tuple[int, ...]] = [
         (points,), (points,), (points,), (points,), (points, 2), (points, 2), (points, 2),
         (points, 2, p), (points, 2, 2),
-        (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2), (p, 2),
-        (FIELDS,),
+        (intervals,), (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2),
+        (p, 2), (FIELDS,),
         (nodes, 2), (2, nodes, 2), (2,), (2,),
     ]  # fmt: skip
     return [(levels, *shape) for shape in shapes]
 
 
-def new_levels(features: int, levels: int, points: int) -> Levels:
+def new_levels(features: int, levels: int, points: int, allotments: int = 1) -> Levels:
     """Room for this many thresholds on every level."""
-    shapes = level_shapes(features, levels, points)
+    shapes = level_shapes(features, levels, points, allotments)
     made = Levels(*(np.zeros(shape, np.int64) for shape in shapes))
     made.own[:, :, 1] = INFINITE
     return made
 
 
-def grown(levels: Levels) -> Levels:
+def grown(levels: Levels, allotments: int) -> Levels:
     """The same with twice the room."""
     number, points = levels.code.shape
-    larger = new_levels(levels.lower.shape[1], number, 2 * points)
+    larger = new_levels(levels.lower.shape[1], number, 2 * points, allotments)
     for old, new in zip(levels, larger, strict=True):
         new[tuple(slice(0, size) for size in old.shape)] = old
     return larger

@@ -107,6 +107,20 @@ def _divide_totals(table: Table, part: Part, scratch: Sweep, feature: int, code:
 
 
 @helper
+def leaf_cost(
+    table: Table, params: Params, part: Part, scratch: Sweep, feature: int, code: int, side: int
+) -> int:
+    """Cost of a leaf to the left (side 0) or right (side 1) of a threshold."""
+    _divide_totals(table, part, scratch, feature, code)
+    weight, most = 0, 0
+    for k in range(table.sizes[2]):
+        count = scratch.totals[side * table.sizes[2] + k]
+        weight += count
+        most = max(most, count)
+    return int(params.error * (weight - most))
+
+
+@helper
 def _look_inside(
     table: Table,
     part: Part,

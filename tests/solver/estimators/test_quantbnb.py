@@ -83,6 +83,16 @@ def test_labels_are_what_solve_finds(depth: int) -> None:
     assert (Tree.from_json(model.tree_.to_json()).predict(IRIS_X) == model.predict(IRIS_X)).all()
 
 
+def test_few_splits() -> None:
+    problem = Problem.from_table(IRIS_X.assign(species=NAMED), "species", "continuous")
+    for splits in range(4):
+        model = QuantBnBClassifier(lam="0.001", max_depth=3, max_splits=splits).fit(IRIS_X, NAMED)
+        limits = Limits(depth=3, splits=splits)
+        solution = solver.solve(problem, "0.001", "quantbnb", limits)
+        assert model.tree_.nodes == solution.tree.nodes
+        assert model.get_n_leaves() == splits + 1
+
+
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_numbers_are_what_solve_finds(outputs: int) -> None:
     y: Any = DIABETES_Y
@@ -247,5 +257,5 @@ def test_narrow_targets_are_short_decimals(dtype: str) -> None:
 
 def test_what_both_share_has_the_same_defaults() -> None:
     mine, other = QuantBnBClassifier().get_params(), QuantBnBRegressor().get_params()
-    assert set(mine) - set(other) == {"class_weight"}
+    assert set(mine) - set(other) == {"class_weight", "max_splits"}
     assert {name for name in other if mine[name] != other[name]} == {"lam"}

@@ -298,9 +298,16 @@ def _with(question: Question, **changes: Any) -> Question:
 
 
 def depth(question: Question, chance: Random) -> Question:
-    """For Quant-BnB, which needs a depth."""
+    """For Quant-BnB, which needs a depth, and knows no limit on splits in regression."""
     most = min(3 if question.depth is None else question.depth, 3)
-    return _with(question, splits=None, depth=most)
+    splits = None if question.table.shape == "targets" else question.splits
+    return _with(question, splits=splits, depth=most)
+
+
+def depth_and_splits(question: Question, chance: Random) -> Question:
+    """For Quant-BnB with a limit on splits that is tighter than that on depth."""
+    most = chance.choice((2, 3, 3, 3, 4))
+    return _with(question, splits=chance.randrange(min(2**most - 1, 8)), depth=most)
 
 
 def depth_of_two(question: Question, chance: Random) -> Question:
@@ -417,7 +424,19 @@ MODES = (
     Mode("osdt, initial tree", 4, "osdt", BITS, begins_with_a_tree, osdt_policies),
     Mode("osdt, λ-path", 4, "osdt", BITS, traces_the_path),
     Mode("osdt, mode paper", 2, "osdt", BITS, proves, paper, harder=False),
-    Mode("quantbnb", 32, "quantbnb", NUMBERS, proves, fits=depth),
+    Mode("quantbnb", 20, "quantbnb", NUMBERS, proves, fits=depth),
+    Mode("quantbnb, splits", 8, "quantbnb", NUMBERS, proves, fits=depth_and_splits),
+    Mode(
+        "quantbnb, splits, resumed",
+        2,
+        "quantbnb",
+        NUMBERS,
+        stops_and_goes_on,
+        fits=depth_and_splits,
+    ),
+    Mode(
+        "quantbnb, splits, slices", 2, "quantbnb", NUMBERS, proves_in_slices, fits=depth_and_splits
+    ),
     Mode("quantbnb, shards", 4, "quantbnb", NUMBERS, in_shards, fits=depth),
     Mode("quantbnb, divided", 2, "quantbnb", NUMBERS, divided_at_work, fits=depth),
     Mode("quantbnb, regression, shards", 2, "quantbnb", TARGETS, in_shards, fits=depth),

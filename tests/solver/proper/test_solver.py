@@ -187,12 +187,12 @@ def test_a_rule_evaluated_twice_keeps_the_limit_on_nodes(nodes: int) -> None:
     assert solver.solve(blobs(30, 2), 0, "proper", limits).nodes == nodes
 
 
-@pytest.mark.parametrize("depth, splits", [(1, 1), (2, 3)])
+@pytest.mark.parametrize("depth, splits", [(1, 1), (2, 2), (2, 3), (3, 3)])
 def test_cuts_of_a_depth_agree_with_quantbnb(depth: int, splits: int) -> None:
     problem, limits = blobs(150, 3), Limits(depth=depth)
     both = replace(limits, splits=splits)
     for lam in ("0", "0.01"):
-        other = solver.solve(problem, lam, "quantbnb", limits)
+        other = solver.solve(problem, lam, "quantbnb", both)
         found = solver.solve(problem, lam, "proper", both)
         assert (found.status, found.objective) == (Status.OPTIMAL, other.objective)
         # At λ = 0 quantbnb takes the first tree without avoidable errors.

@@ -98,7 +98,8 @@ def solve_drawn(
     problem = make(rows, features, data.draw(st.integers(0, 10**6)), data.draw(st.integers(1, 30)))
     lam = data.draw(st.integers(0, 10)) * unit
     smallest = data.draw(st.sampled_from([None, 2, 5, 40]))
-    limits = Limits(depth=data.draw(st.integers(0, 4)), min_leaf_size=smallest)
+    splits = data.draw(st.sampled_from([None, 1, 2, 3, 4, 6])) if make is numbers else None
+    limits = Limits(depth=data.draw(st.integers(0, 4)), splits=splits, min_leaf_size=smallest)
     whole = solver.solve(problem, lam, "quantbnb", limits)
     number, at_once = data.draw(st.integers(1, 9)), data.draw(st.booleans())
     merged = merge(solve_together(QuantBnB(), problem, lam, limits, number, at_once))
@@ -369,6 +370,7 @@ def test_what_may_be_divided_while_it_runs() -> None:
     assert QuantBnB().divides(lam, limits)
     assert not QuantBnB().divides(lam, limits, "regression")
     assert not QuantBnB().divides(lam, Limits(depth=3, min_leaf_size=2))
+    assert not QuantBnB().divides(lam, Limits(depth=3, splits=6))
     assert not QuantBnB(mode="paper").divides(lam, limits)
 
 

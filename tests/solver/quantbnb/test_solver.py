@@ -134,7 +134,43 @@ def test_refuses_what_it_cannot_do() -> None:
     multiway = Problem.from_codes([[0], [1], [2]], [0, 1, 1])
     with pytest.raises(UnsupportedError, match="needs binary or continuous features"):
         solver.solve(multiway, 0, "quantbnb", Limits(depth=2))
-    with pytest.raises(UnsupportedError, match="splits"):
-        solver.solve(
-            Problem.from_codes([[0], [1]], [0, 1]), 0, "quantbnb", Limits(depth=2, splits=2)
-        )
+    limits = Limits(depth=2, splits=2)
+    with pytest.raises(UnsupportedError, match="'splits' in mode paper"):
+        classes = Problem.from_codes([[0], [1]], [0, 1])
+        solver.solve(classes, 0, "quantbnb", limits, mode="paper")
+    for solve in (solver.solve, solver.regularization_path):
+        with pytest.raises(UnsupportedError, match="'splits' in regression"):
+            numbers = Problem.from_codes([[0], [1]], [0.0, 1.5], task="regression", ordered=True)
+            solve(numbers, 0, "quantbnb", limits)
+
+
+def test_a_limit_on_splits_is_kept_whatever_ends_the_search() -> None:
+    problem = Problem.from_table(table(200), "loan", "continuous")
+    best = [
+        solver.solve(problem, 0, "quantbnb", Limits(depth=3, splits=splits)) for splits in range(8)
+    ]
+    assert all(found.status is Status.OPTIMAL for found in best)
+    losses = [found.objective for found in best]
+    assert losses == sorted(losses, reverse=True)
+    for splits, whole in enumerate(best):
+        assert whole.splits <= splits
+        for stop in ({"nodes": 1}, {"nodes": 100}, {"bytes": 10_000}, {"seconds": 0.0}):
+            part = solver.solve(problem, 0, "quantbnb", Limits(depth=3, splits=splits, **stop))
+            assert part.splits <= splits
+            assert part.lower_bound <= whole.objective <= part.objective  # type: ignore[operator]
+        if splits > 1:
+            little = Limits(depth=3, splits=splits, bytes=10_000)
+            greedy = solver.solve(problem, 0, "quantbnb", little)
+            assert greedy.objective < Fraction(problem.leaf_errors, 200)
+
+
+def test_path_of_few_splits() -> None:
+    """Every tree of the path is the best of few splits at its λ."""
+    problem = Problem.from_table(table(200), "loan", "continuous")
+    limits = Limits(depth=3, splits=4)
+    path = solver.regularization_path(problem, 0, "quantbnb", limits)
+    assert path.status is Status.OPTIMAL
+    assert max(path.splits) <= 4
+    for step in path.steps:
+        found = solver.solve(problem, step.start, "quantbnb", limits)
+        assert found.objective == Fraction(step.errors, 200) + step.start * step.splits

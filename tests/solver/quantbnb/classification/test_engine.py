@@ -50,9 +50,11 @@ class Rows:
         depth: int,
         lam: Fraction = Fraction(0),
         min_leaf: int = 1,
+        splits: int | None = None,
         state: dict[str, NDArray[Any]] | None = None,
     ) -> QuantEngine:
-        constraints = TreeConstraints(1, depth, min_leaf, 2)
+        """``splits`` is a limit of at least 1."""
+        constraints = TreeConstraints(1 if splits is None else splits + 1, depth, min_leaf, 2)
         return QuantEngine(
             self.codes, self.counts, self.arities, self.cost_scale(lam), constraints, state=state
         )
@@ -97,8 +99,8 @@ def solved(rows: Rows, *arguments: Any, slice_: int = 1000) -> QuantEngine:
 
 
 @st.composite
-def problems(draw: Any) -> tuple[Rows, int, Fraction, int]:
-    """Few rows, with ties, several classes and weights."""
+def problems(draw: Any, limited: bool = False) -> tuple[Rows, int, Fraction, int, int | None]:
+    """Few rows, with ties, several classes and weights; with a limit on splits, or without."""
     depth = draw(st.sampled_from([0, 1, 2, 2, 3, 4]))
     n = draw(st.integers(1, {0: 40, 1: 40, 2: 40, 3: 14, 4: 9}[depth]))
     p = draw(st.integers(1, 3))
@@ -110,25 +112,83 @@ def problems(draw: Any) -> tuple[Rows, int, Fraction, int]:
     lam = draw(st.sampled_from([0, 0, 1, 2, 3, 8])) * Fraction(1, draw(st.sampled_from([200, 40])))
     total = int(weights.sum())
     min_leaf = draw(st.sampled_from([1, 1, 2, total // 10, total // 4, total // 2, total]))
-    return Rows(x, y, weights), depth, lam, max(min_leaf, 1)
+    most = draw(st.integers(1, 8)) if limited else None
+    return Rows(x, y, weights), depth, lam, max(min_leaf, 1), most
 
 
 @settings(max_examples=300, deadline=None)
 @given(problems())
-def test_cost_is_that_of_the_plain_search(problem: tuple[Rows, int, Fraction, int]) -> None:
+def test_cost_is_that_of_the_plain_search(problem: Any) -> None:
     check(*problem)
 
 
-def check(rows: Rows, depth: int, lam: Fraction, min_leaf: int) -> None:
-    engine, cost_scale = solved(rows, depth, lam, min_leaf), rows.cost_scale(lam)
+@settings(max_examples=300, deadline=None)
+@given(problems(limited=True))
+def test_cost_is_that_of_the_plain_search_of_few_splits(problem: Any) -> None:
+    check(*problem)
+
+
+def check(rows: Rows, depth: int, lam: Fraction, min_leaf: int, most: int | None = None) -> None:
+    engine, cost_scale = solved(rows, depth, lam, min_leaf, most), rows.cost_scale(lam)
     plain = least_numeric_cost(
         rows.x.tolist(), rows.y.tolist(), rows.weights.tolist(), depth,
-        cost_scale.error, cost_scale.split, min_leaf,
+        cost_scale.error, cost_scale.split, min_leaf, most,
     )  # fmt: skip
     errors, splits, deep, smallest = rows.look(engine.shape())
     assert engine.upper_bound == plain == cost_scale.cost(errors, splits)
     assert deep <= depth
+    assert splits <= (splits if most is None else most)
     assert splits == 0 or smallest >= min_leaf
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(limited=True))
+def test_a_search_of_few_splits_goes_on_from_a_state_of_any_moment(problem: Any) -> None:
+    rows, *given_ = problem
+    whole, engine, before = solved(rows, *given_), rows.engine(*given_), 0
+    while (outcome := engine.step(1, -1)) != PROVEN:
+        if outcome == FULL:
+            assert engine.grow(None)
+        if engine.iterations == before:
+            continue
+        before = engine.iterations
+        engine.propagate_bounds()
+        assert engine.lower_bound <= whole.upper_bound <= engine.upper_bound
+        found = rows.look(engine.shape())
+        assert rows.cost_scale(given_[1]).cost(*found[:2]) <= engine.upper_bound
+        assert found[1] <= given_[-1]
+        saved = {name: array.copy() for name, array in engine.state().items()}
+        engine = rows.engine(*given_, state=saved)
+    assert (engine.shape(), engine.iterations) == (whole.shape(), whole.iterations)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_as_many_splits_as_a_depth_allows_are_no_limit(depth: int) -> None:
+    rows = hard(200)
+    free = solved(rows, depth)
+    for splits in (2**depth - 1, 2**depth, 10**6):
+        engine = solved(rows, depth, Fraction(0), 1, splits)
+        assert (engine.shape(), engine.iterations) == (free.shape(), free.iterations)
+    if depth > 1:
+        fewer = [solved(rows, depth, Fraction(0), 1, most) for most in range(1, 2**depth)]
+        costs = [engine.upper_bound for engine in fewer]
+        assert costs == sorted(costs, reverse=True)
+        assert costs[-1] == free.upper_bound < costs[-2]
+
+
+def test_few_splits_limit_the_depth() -> None:
+    rows = hard(100)
+    for splits in (1, 2, 3):
+        deep = solved(rows, 10**6, Fraction(0), 1, splits)
+        assert deep.depth == splits
+        assert deep.upper_bound == solved(rows, splits, Fraction(0), 1, splits).upper_bound
+
+
+@pytest.mark.parametrize("splits", range(2, 7))
+def test_few_splits_take_hardly_more_work_than_any(splits: int) -> None:
+    """Before the known cost of leaves was used, it took up to 128 times as much."""
+    rows = hard(300)
+    assert solved(rows, 3, Fraction(0), 1, splits).iterations < 2 * solved(rows, 3).iterations
 
 
 def test_thresholds_that_only_lighter_leaves_allow_bound_parts_of_more_rows() -> None:
@@ -153,6 +213,8 @@ def test_many_blocks_of_rows(seed: int, min_leaf: int) -> None:
     y = np.where(rng.random(n) < 0.4, rng.integers(0, classes, n), (x.sum(axis=1) * 7) % classes)
     rows = Rows(x, y.astype(np.int64))
     cost_scale = rows.cost_scale()
+    fewer = solved(rows, 2, Fraction(0), min_leaf, 2).upper_bound
+    assert fewer == least_of_cuts(rows, 2, cost_scale.error, cost_scale.split, min_leaf, 2)
     best = least_of_cuts(rows, 2, cost_scale.error, cost_scale.split, min_leaf)
     for times in (1, 50):
         engine = repeated(rows, times, 2, Fraction(0), min_leaf)
@@ -161,29 +223,43 @@ def test_many_blocks_of_rows(seed: int, min_leaf: int) -> None:
         )
 
 
-def least_of_cuts(rows: Rows, depth: int, error: int, split: int, min_leaf: int) -> int:
+def least_of_cuts(
+    rows: Rows, depth: int, error: int, split: int, min_leaf: int, splits: int | None = None
+) -> int:
     """As :func:`tests.naive.least_numeric_cost`, for many rows and few different numbers."""
     arities = rows.arities.tolist()
     cuts = [rows.codes[:, f] <= c for f, arity in enumerate(arities) for c in range(arity - 1)]
-    known: dict[tuple[bytes, int], int] = {}
+    known: dict[tuple[bytes, int, int], int] = {}
 
-    def least(part: NDArray[np.bool_], depth: int) -> int:
-        key = part.tobytes(), depth
+    def least(part: NDArray[np.bool_], depth: int, splits: int) -> int:
+        splits = min(splits, 2**depth - 1)
+        most = 2 ** (depth - 1) - 1 if depth else 0
+        key = part.tobytes(), depth, splits
         if key not in known:
             totals = rows.counts[part].sum(axis=0)
             known[key] = error * int(totals.sum() - totals.max())
-            for cut in cuts if depth else []:
-                both = part & cut, part & ~cut
-                if min(rows.counts[side].sum() for side in both) >= min_leaf:
-                    cost = split + sum(least(side, depth - 1) for side in both)
-                    known[key] = min(known[key], cost)
+            for cut in cuts if splits else []:
+                left, right = part & cut, part & ~cut
+                if min(rows.counts[side].sum() for side in (left, right)) < min_leaf:
+                    continue
+                for some in range(max(0, splits - 1 - most), min(most, splits - 1) + 1):
+                    cost = least(left, depth - 1, some) + least(right, depth - 1, splits - 1 - some)
+                    known[key] = min(known[key], split + cost)
         return known[key]
 
-    return least(np.ones(len(rows.codes), bool), depth)
+    everything = np.ones(len(rows.codes), bool)
+    return least(everything, depth, 2**depth if splits is None else splits)
 
 
 def repeated(
-    rows: Rows, times: int, depth: int, lam: Fraction, min_leaf: int, spread: int = 1, **more: Any
+    rows: Rows,
+    times: int,
+    depth: int,
+    lam: Fraction,
+    min_leaf: int,
+    spread: int = 1,
+    splits: int | None = None,
+    **more: Any,
 ) -> QuantEngine:
     """A search of the same rows, each several times, and with gaps between the codes."""
     codes = np.repeat(rows.codes * spread, times, axis=0)
@@ -191,14 +267,15 @@ def repeated(
     totals = counts.sum(axis=0)
     total, leaf_errors = int(totals.sum()), int(totals.sum() - totals.max())
     cost_scale = CostScale.build(lam, total, leaf_errors, len(codes) - 1)
-    constraints = TreeConstraints(1, depth, min_leaf * times, 2)
+    budgets = 1 if splits is None else splits + 1
+    constraints = TreeConstraints(budgets, depth, min_leaf * times, 2)
     return QuantEngine(codes, counts, rows.arities * spread, cost_scale, constraints, **more)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_hundreds_of_searches_that_are_interrupted(seed: int) -> None:
-    """All at once: many rows, weights, λ, leaf sizes, few and many codes, states."""
+    """All at once: many rows, weights, λ, leaf sizes, few and many codes, few splits, states."""
     rng = np.random.default_rng(seed)
     for _ in range(100):
         depth = int(rng.choice([1, 2, 2, 3]))
@@ -210,7 +287,8 @@ def test_hundreds_of_searches_that_are_interrupted(seed: int) -> None:
         lam = int(rng.choice([0, 0, 1, 8])) * Fraction(1, int(rng.choice([2000, 200, 40])))
         min_leaf = max(1, rows.total // int(rng.choice([10**9, 50, 10, 6, 4, 3])))
         times, spread = int(rng.choice([1, 7, 30])), int(rng.choice([1, 1, 50_000]))
-        given = rows, times, depth, lam, min_leaf, spread
+        most = [None, None, 1, 2, 3, 4, 5, 6][int(rng.integers(8))]
+        given = rows, times, depth, lam, min_leaf, spread, most
         engine = repeated(*given)
         while (outcome := engine.step(int(rng.integers(1, 40)), -1)) != PROVEN:
             if outcome == FULL:
@@ -222,7 +300,9 @@ def test_hundreds_of_searches_that_are_interrupted(seed: int) -> None:
                 engine = repeated(*given, state=saved)
         engine.propagate_bounds()
         cost_scale = engine.cost_scale
-        best = least_of_cuts(rows, depth, cost_scale.error * times, cost_scale.split, min_leaf)
+        best = least_of_cuts(
+            rows, depth, cost_scale.error * times, cost_scale.split, min_leaf, most
+        )
         assert engine.lower_bound == engine.upper_bound == best
 
 
@@ -343,6 +423,15 @@ def test_refuses_states_of_others() -> None:
         rows.engine(2, state={**state, **rows.engine(1).state()})
     with pytest.raises(InputError, match="damaged"):
         rows.engine(3, state={**state, "cost": state["cost"][:, 1:]})
+    for most in (3, 4, 5, 6):
+        limited = rows.engine(3, Fraction(0), 1, most)
+        limited.grow(None)
+        for _ in range(2):
+            limited.step(10, -1)
+        assert rows.engine(3, Fraction(0), 1, most, limited.state()).iterations > 0
+        for other in {None, 3, 4, 5, 6} - {most}:
+            with pytest.raises(InputError, match=r"splits|damaged"):
+                rows.engine(3, Fraction(0), 1, other, limited.state())
     with pytest.raises(InputError, match="another problem"):
         rows.engine(3, state={**state, "problem": np.array("other")})
 
@@ -360,8 +449,9 @@ def test_pools_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (roomy.shape(), roomy.iterations) == (whole.shape(), whole.iterations)
 
 
-def test_memory_is_known_before_it_is_taken() -> None:
-    engine = hard().engine(3)
+@pytest.mark.parametrize("splits", [None, 3, 5])
+def test_memory_is_known_before_it_is_taken(splits: int | None) -> None:
+    engine = hard().engine(3, Fraction(0), 1, splits)
     before = engine.bytes
     needed = before + engine._table_bytes + engine._level_bytes(module._POINTS)
     assert engine.step(1, -1) == FULL

@@ -48,6 +48,29 @@ def test_keeps_the_limits(limits: Limits) -> None:
     assert min(sizes) >= (limits.min_leaf_size or 1)
 
 
+def least_errors(tree: Tree, splits: int, at: int = 0) -> int:
+    """Of all prunings of a subtree with at most so many splits."""
+    node = tree.nodes[at]
+    leaf = sum(node.counts) - max(node.counts)
+    if node.is_leaf or splits == 0:
+        return leaf
+    left, right = node.children
+    shares = [
+        least_errors(tree, some, left) + least_errors(tree, splits - 1 - some, right)
+        for some in range(splits)
+    ]
+    return min(leaf, *shares)
+
+
+@pytest.mark.parametrize("splits", range(1, 5))
+def test_of_too_many_splits_the_best_are_left(splits: int) -> None:
+    given, lam = problem(), Fraction(1, 10**6)
+    every = grown(given, Limits(depth=4), lam)
+    few = grown(given, Limits(depth=4, splits=splits), lam)
+    assert few.splits <= splits < every.splits
+    assert few.errors == least_errors(every, splits)
+
+
 def test_finds_what_gini_finds() -> None:
     given = problem()
     tree = grown(given, Limits(depth=2), Fraction(0))
