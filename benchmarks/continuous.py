@@ -2,6 +2,7 @@
 
 Usage: python benchmarks/continuous.py DATA [--depth 2 3] [--sets bank ...] [--peer PYTHON]
        python benchmarks/continuous.py DATA --growth [--sets magic ...]
+       python benchmarks/continuous.py DATA --splits 2 3 4 5 6 [--depth 2 3] [--sets bank ...]
 
 DATA is a folder with ``published-quantbnb.csv`` and ``continuous/class/<set>.parquet``. PYTHON is
 an interpreter with ``pycontree``, where this one has none. Both fit the training rows from float64
@@ -15,6 +16,9 @@ repeated fits, and a peer in another interpreter.
 ``--growth`` fits more and more rows of each set (magic unless told otherwise) at depth 2, and all
 rows ten times over, where equal rows are one of greater weight; "exponent" is that of the seconds
 as a power of the rows, from the line before.
+
+``--splits`` tells what limits on splits cost: thresholds evaluated, and seconds of CPU of the
+search, without a limit and with each that is tighter than the depth.
 """
 
 from __future__ import annotations
@@ -29,9 +33,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from time import process_time as cpu
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
@@ -188,6 +193,27 @@ def growth(given: argparse.Namespace) -> None:
             before = now
 
 
+def few_splits(given: argparse.Namespace, names: Iterable[str]) -> None:
+    """Print the work of searches with limits on splits, and without."""
+    columns = ["set", "depth", "any splits", *(f"at most {most}" for most in given.splits)]
+    print("| " + " | ".join(columns) + " |")
+    print("|" + " --- |" * len(columns))
+    for depth in given.depth:
+        for name in names:
+            x, y = read(given.data, name)
+            table = pd.DataFrame(x, columns=[f"x{f}" for f in range(x.shape[1])]).assign(y=y)
+            problem, cells = Problem.from_table(table, "y", "continuous"), [name, str(depth)]
+            for most in (None, *given.splits):
+                if most is not None and most >= 2**depth - 1:
+                    cells.append("")
+                    continue
+                limits, began = Limits(seconds=given.seconds, depth=depth, splits=most), cpu()
+                found = solver.solve(problem, 0, "quantbnb", limits)
+                ended = "" if found.status is Status.OPTIMAL else " (not proven)"
+                cells.append(f"{found.iterations:,}: {cpu() - began:.2f} s{ended}")
+            print("| " + " | ".join(cells) + " |", flush=True)
+
+
 def main() -> None:
     """Print a Markdown table and the figures that sum it up."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -199,12 +225,16 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5, help="how often a short fit is repeated")
     parser.add_argument("--seconds", type=float, default=600.0, help="limit on a fit")
     parser.add_argument("--growth", action="store_true", help="more and more rows at depth 2")
+    parser.add_argument("--splits", type=int, nargs="+", help="limits on splits, without the peer")
     given = parser.parse_args()
     published = pd.read_csv(given.data / "published-quantbnb.csv", index_col="dataset")
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # The peer's process inherits it.
     ours(np.array([[0.0], [1.0]]), np.array([0, 1]), 1, 1.0)  # compiles
     if given.growth:
         growth(given)
+        return
+    if given.splits:
+        few_splits(given, given.sets or published.index)
         return
     peer = None if given.alone else Peer(given.peer)
     rows = []
