@@ -218,6 +218,33 @@ def read(data: Path, place: str) -> Problem:
     return Problem.from_codes(table.drop(columns="target"), table["target"])
 
 
+def by_counts(data: Path, sets: Sets, numbers: Sequence[int], turn: int) -> bool:
+    """Show what shards do in turns of so many iterations; whether all find the same tree."""
+    lines, is_right = list[list[str]](), True
+    ratios = {number: list[tuple[float, float]]() for number in numbers}
+    for name, (place, lam) in sets.items():
+        problem = read(data, place)
+        whole = solver.solve(problem, lam)
+        trees = set()
+        for number in numbers:
+            found = divide(problem, Fraction(lam), number, turn)
+            tree = problem.grow(found.tree[1])  # type: ignore[arg-type]
+            trees.add(str(found.tree[1]))
+            is_right &= (tree.errors, tree.splits) == (whole.errors, whole.splits)
+            most, total = max(found.iterations), sum(found.iterations)
+            work, gain = total / whole.iterations, whole.iterations / most
+            ratios[number].append((work, gain))
+            shown = f"{work:.2f}", f"{found.ties / whole.iterations:.3f}", f"{gain:.2f}"
+            told = str(found.told // 1024)
+            lines.append([name, lam, str(whole.iterations), str(number), *shown, told])
+        is_right &= len(trees) == 1
+    show(f"Turns of {turn} iterations", COLUMNS, lines)
+    for number, found_ratios in ratios.items():
+        work, gain = map(statistics.geometric_mean, zip(*found_ratios, strict=True))
+        print(f"{number} shards, geometric means: work {work:.2f}, gain {gain:.2f}")
+    return is_right
+
+
 def by_clock(specs: Sequence[tuple[str, str, str]], rounds: int) -> bool:
     """Show sweeps on one and two workers; whether both have the same objective and bound.
 
@@ -273,24 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if by_clock(specs, asked.rounds) else 1
     if asked.schedule:
         return 0 if by_schedule(asked.data, sets, asked.schedule) else 1
-    lines, is_right = list[list[str]](), True
-    for name, (place, lam) in sets.items():
-        problem = read(asked.data, place)
-        whole = solver.solve(problem, lam)
-        trees = set()
-        for number in asked.shards:
-            found = divide(problem, Fraction(lam), number, asked.slice)
-            tree = problem.grow(found.tree[1])  # type: ignore[arg-type]
-            trees.add(str(found.tree[1]))
-            is_right &= (tree.errors, tree.splits) == (whole.errors, whole.splits)
-            most, total = max(found.iterations), sum(found.iterations)
-            figures = total / whole.iterations, found.ties / whole.iterations
-            told = str(found.told // 1024)
-            shown = [f"{value:.3f}" for value in figures]
-            gain = f"{whole.iterations / most:.2f}"
-            lines.append([name, lam, str(whole.iterations), str(number), *shown, gain, told])
-        is_right &= len(trees) == 1
-    show(f"Turns of {asked.slice} iterations", COLUMNS, lines)
+    is_right = by_counts(asked.data, sets, asked.shards, asked.slice)
     if not is_right:
         print("not all have the same tree", file=sys.stderr)
     return 0 if is_right else 1
