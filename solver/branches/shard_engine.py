@@ -312,12 +312,13 @@ class ShardEngine(ThresholdEngine):
 
     def _find_first(self) -> Iterator[None]:
         goal, rows = self.upper_bound, np.arange(len(self.table.labels))
-        if self._own is None or not self._is_divided:
+        if not self._is_divided:
             return
         if self._leaf_cost(rows) == goal:
             self._settled, self._first = True, -1
             return
-        if not self._make_spare():
+        yield from self._open_root()
+        if self._own is None or not self._make_spare():
             return
         root = self._known_root(goal)
         features = [f for f in self._own if root is None or f <= root]
@@ -350,6 +351,14 @@ class ShardEngine(ThresholdEngine):
             count = int(self.stack.head[frame, stack_frame.N_CANDIDATES])
             features = self.stack.candidates[frame, :count].tolist()
         self._settled, self._first = True, shape_from(preorder, self.arities)
+
+    def _open_root(self) -> Iterator[None]:
+        """Deal out the features, if a given tree was proven to be optimal before that."""
+        while self._own is None:
+            outcome = self.step(1, -1)
+            if outcome == PROVEN or (outcome == FULL and not self.grow(self.most_bytes)):
+                return
+            yield
 
     def _look_for(self, frame: int, feature: int, goal: int) -> Iterator[None]:
         """Search until there is a tree of a cost that begins with the feature, or none."""

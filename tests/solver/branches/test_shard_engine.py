@@ -241,6 +241,17 @@ def test_a_part_ends_when_it_hears_what_is_left_of_the_proof(hard: Problem) -> N
     assert first.memo.used[FRAMES] == 1
 
 
+def test_a_part_whose_given_tree_is_optimal_at_once_still_looks_for_the_first_one() -> None:
+    """Three classes need two splits, so the root's first bound proves the given tree."""
+    problem, lam = Problem.from_codes([[0, 0], [0, 1], [1, 1]], [0, 1, 2]), Fraction(1, 20)
+    own = Branches(pairs=False)  # pairs would show the first part's tree to the second one
+    second = own.part(Shard(1, 2)).solve(problem, lam)
+    first = own.part(Shard(0, 2)).solve(problem, lam, initial_tree=second.tree)
+    assert second.tree.nodes[0].feature == 1
+    assert shape_of(merge([first, second]).tree) == first_tree(problem, lam, Limits())
+    assert first.tree.nodes[0].feature == 0
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     problem=problems(),
