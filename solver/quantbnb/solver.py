@@ -7,19 +7,25 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from solver.base import NO_OPTIONS, Capabilities, Solver
 from solver.engine.driver import Engine, Search
 from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
-from solver.errors import UnsupportedError
+from solver.errors import InputError, StateError, UnsupportedError
+from solver.kernels.constants import Ints
+from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor
+from solver.objective.exact_objective import CostScale
 from solver.options import Option
 from solver.problem.problem import Problem
+from solver.quantbnb.classification.carried_bounds import CARRIED, Archive
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.greedy import GREEDY
+from solver.quantbnb.classification.path_engine import QuantPathEngine
 from solver.quantbnb.classification.shard_engine import QuantShardEngine
 from solver.quantbnb.merge_threshold_features import Columns
 from solver.quantbnb.paper.initial_state import begin
@@ -30,6 +36,7 @@ from solver.quantbnb.regression.shard_engine import SquaresShardEngine
 from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree, shape_of
+from solver.verify.scorer import ScoreOnce
 
 
 class QuantBnB(Solver):
@@ -145,25 +152,41 @@ class QuantBnB(Solver):
                 if self.shard is not None and self.is_divided:
                     return SquaresShardEngine(*squares, shard=self.shard)
                 return SquaresEngine(*squares, problem.digest, state)
-            parts = problem.codes, problem.counts, problem.arities, cost_scale, constraints
-            if self.shard is not None:
-                begun = None if self.is_divided else state
-                return QuantShardEngine(
-                    *parts, problem.digest, begun, shard=self.shard, most_bytes=limits.bytes
-                )
-            return QuantEngine(*parts, problem.digest, state)
+            return self._engine(problem, cost_scale, constraints, state, limits.bytes)
 
         limits = within_memory(limits)
         greedy = GREEDY if problem.values is None else GREEDY_SQUARES
-        columns = Columns.of(problem)
+        columns = self._columns(problem)
         search = Search(columns.problem, lam, limits, make, greedy)
         if initial_tree is not None:
-            search.offer(columns.problem.grow(shape_of(columns.inwards(initial_tree))))
+            search.offer(self._regrown(columns, initial_tree))
         status = search.run(columns.monitor(monitor))
         solution = search.solution(status, self.name, self.version)
         if self.is_divided:
             solution.extra[FOUND] = search.engine.found
         return replace(solution, tree=columns.outwards(solution.tree))
+
+    def _columns(self, problem: Problem) -> Columns:
+        return Columns.of(problem)
+
+    def _regrown(self, columns: Columns, initial_tree: Tree) -> Tree:
+        """A tree from elsewhere with the counts of the ordered problem."""
+        return columns.problem.grow(shape_of(columns.inwards(initial_tree)))
+
+    def _engine(
+        self,
+        problem: Problem,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
+        state: Mapping[str, NDArray[Any]] | None,
+        room: int | None,
+    ) -> QuantEngine:
+        """The engine of mode ``fast`` for classes; ``room`` is the limit on memory."""
+        parts = _parts(problem, cost_scale, constraints)
+        if self.shard is None:
+            return QuantEngine(*parts, state)
+        begun = None if self.is_divided else state
+        return QuantShardEngine(*parts, begun, shard=self.shard, most_bytes=room)
 
     def part(self, shard: Shard) -> Self:
         """See the base class; mode ``paper`` has no shards."""
@@ -183,14 +206,111 @@ class QuantBnB(Solver):
         is_free = (limits.min_leaf_size or 0) <= 1 and limits.splits is None
         return task == "classification" and self.settings["mode"] == "fast" and is_free
 
+    def series(self, problem: Problem) -> Solve:
+        """See :meth:`solver.base.Solver.series`: mode ``fast`` carries bounds of thresholds at the
+        root, of classes, from one λ to the next."""
+        if self.settings["mode"] == "paper" or problem.values is not None:
+            return Series(self, problem)
+        return _CarryingSeries(_Carrying(**self.settings), problem)
+
     @classmethod
     def warm_up(cls) -> None:
         """Compile the kernels on tiny problems."""
         limits = Limits(depth=2)
         problem = Problem.from_codes([[0], [1], [2]], [0, 1, 0], ordered=True)
         cls().solve(problem, Fraction(1, 20), limits)
+        cls().series(problem)(Fraction(1, 20), limits)
         cls(mode="paper").solve(problem, Fraction(1, 20), limits)
         problem = Problem.from_codes(
             [[0], [1], [2]], [0.0, 1.0, 3.0], task="regression", ordered=True
         )
         cls().solve(problem, Fraction(1, 20), limits)
+
+
+def _parts(
+    problem: Problem, cost_scale: CostScale, constraints: TreeConstraints
+) -> tuple[NDArray[np.int32], Ints, NDArray[np.int32], CostScale, TreeConstraints, str]:
+    """What every engine of classes is made of."""
+    rows = problem.codes, problem.counts, problem.arities
+    return *rows, cost_scale, constraints, problem.digest
+
+
+class _Carrying(QuantBnB):
+    """Solves one problem of classes at one λ after another."""
+
+    archive: Archive | None = None
+    engine: QuantPathEngine | None = None
+    carries: bool = True
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.scorer = ScoreOnce()
+        self.columns: tuple[Problem, Columns] | None = None
+
+    def _columns(self, problem: Problem) -> Columns:
+        if self.columns is None or self.columns[0] is not problem:
+            self.columns = problem, Columns.of(problem)
+            self.archive, self.engine = None, None
+        return self.columns[1]
+
+    def _regrown(self, columns: Columns, initial_tree: Tree) -> Tree:
+        return columns.inwards(initial_tree)  # it came out of this series
+
+    def restore(self, problem: Problem, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on with the bounds in a state."""
+        self._archive(self._columns(problem).problem).restore(state)
+
+    def _archive(self, problem: Problem) -> Archive:
+        if self.archive is None:
+            self.archive = Archive(len(problem.arities), problem.digest)
+        return self.archive
+
+    def _engine(
+        self,
+        problem: Problem,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
+        state: Mapping[str, NDArray[Any]] | None,
+        room: int | None,
+    ) -> QuantEngine:
+        if not self.carries:
+            self.archive, self.engine = None, None
+            return super()._engine(problem, cost_scale, constraints, state, room)
+        parts, archive = _parts(problem, cost_scale, constraints), self._archive(problem)
+        engine = QuantPathEngine(*parts, state, archive=archive, last=self.engine)
+        if room is not None and engine.bytes > room:
+            engine.forget()
+        self.engine = engine
+        return engine
+
+    def _solve(self, problem: Problem, lam: Fraction, limits: Limits, *others: Any) -> Solution:
+        self.carries = limits.splits is None
+        found = super()._solve(problem, lam, limits, *others)
+        if self.engine is not None:
+            self.engine.keep()
+        return found
+
+
+class _CarryingSeries(Series):
+    """A series that knows bounds of thresholds from one λ to the next."""
+
+    solver: _Carrying
+
+    def carries(self, limits: Limits) -> bool:
+        """Of classes, in mode ``fast``, without a limit on splits."""
+        return limits.splits is None
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """The bounds."""
+        archive = self.solver.archive
+        return super().state() if archive is None else archive.state()
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """See :meth:`solver.lambda_series.Series.restore`."""
+        known = {name: array for name, array in state.items() if name.startswith(CARRIED)}
+        if known:
+            try:
+                self.solver.restore(self.problem, known)
+            except (InputError, TypeError, ValueError) as error:
+                raise StateError(f"the path cannot go on from its state: {error}") from None
+        super().restore({name: array for name, array in state.items() if name not in known})

@@ -30,7 +30,10 @@ from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import helper, kernel
 from solver.kernels.pass_by_reference import sub_record
 from solver.objective.exact_objective import INFINITE
+from solver.quantbnb.classification.carried_bounds import Known, choose_alive, raise_least
+from solver.quantbnb.classification.class_bounds import class_bound
 from solver.quantbnb.classification.interval_queue import add_interval, take_interval
+from solver.quantbnb.classification.kept_trees import best_level, keep_half, keep_stumps, keep_tree
 from solver.quantbnb.classification.split_budgets import (
     allotments,
     beside_leaf,
@@ -74,10 +77,18 @@ from solver.quantbnb.classification.state import (
     Sweep,
     Table,
 )
-from solver.quantbnb.classification.stump_pairs import code_holding, divide, evaluate, weight_below
+from solver.quantbnb.classification.stump_pairs import (
+    code_holding,
+    divide,
+    divide_totals,
+    evaluate,
+    weight_below,
+)
 
 POINT, EMPTY, NOTHING = range(3)
 OWN, FOREIGN, SHARED = range(3)
+_EXCESS = 8
+"""Of a part of the root, the cap is raised by this share of it: see :attr:`Params.exceed`."""
 
 
 @helper
@@ -285,36 +296,6 @@ def _outermost(table: Table, params: Params, part: Part, s: Levels) -> None:
 
 
 @helper
-def _keep_half(s: Levels, side: int, tree: Ints) -> None:
-    """Remember the tree of a part of the current threshold."""
-    for i in range(len(tree)):
-        s.halves[side, i, 0], s.halves[side, i, 1] = tree[i, 0], tree[i, 1]
-
-
-@helper
-def _keep_stumps(s: Levels) -> None:
-    """As :func:`_keep_half`, for both parts on the last level: only the features are known."""
-    for side in range(2):
-        for i in range(len(s.tree)):
-            s.halves[side, i, 0] = s.halves[side, i, 1] = -1
-        s.halves[side, 0, 0] = s.guess[s.frame[AT], side, 0]
-
-
-@helper
-def _keep_tree(s: Levels, feature: int, code: int) -> None:
-    """The tree of the current threshold is the best one."""
-    s.tree[0, 0], s.tree[0, 1] = feature, code
-    first = 1
-    while 2 * first < len(s.tree):
-        for side in range(2):
-            for i in range(first):
-                for j in range(2):
-                    to = 2 * first - 1 + side * first + i
-                    s.tree[to, j] = s.halves[side, first - 1 + i, j]
-        first *= 2
-
-
-@helper
 def _begin(table: Table, params: Params, s: Levels) -> None:
     """Both outermost thresholds, which cost as much as a tree of less depth, and all intervals."""
     p = table.sizes[0]
@@ -330,7 +311,7 @@ def _begin(table: Table, params: Params, s: Levels) -> None:
     if s.paid[0, 1] < s.frame[LIMIT]:
         s.frame[LIMIT] = s.paid[0, 1]
         if s.frame[DEPTH] <= 2:
-            _keep_stumps(s)
+            keep_stumps(s)
         for i in range(len(s.tree)):
             s.tree[i, 0], s.tree[i, 1] = s.halves[1, i, 0], s.halves[1, i, 1]
         if s.frame[DEPTH] > 2:
@@ -358,15 +339,22 @@ def _finish_point(params: Params, s: Levels) -> None:
     if cost < s.frame[LIMIT]:
         s.frame[LIMIT], s.frame[FOUND], s.frame[FOUND_CODE] = cost, feature, s.code[at]
         if s.frame[DEPTH] <= 2:
-            _keep_stumps(s)
-        _keep_tree(s, feature, s.code[at])
+            keep_stumps(s)
+        keep_tree(s, feature, s.code[at])
     enqueue(params, s, feature, s.frame[A], at, s.frame[BOUND])
     enqueue(params, s, feature, at, s.frame[B], s.frame[BOUND])
 
 
 @helper
 def _next_point(
-    table: Table, params: Params, part: Part, scratch: Sweep, s: Levels, others: Ints
+    table: Table,
+    params: Params,
+    part: Part,
+    scratch: Sweep,
+    s: Levels,
+    others: Ints,
+    known: Known,
+    most: int,
 ) -> int:
     """The next threshold to evaluate: a POINT; EMPTY: look again; NOTHING: the search is over."""
     first, last = allotments(s)
@@ -398,9 +386,16 @@ def _next_point(
     a, b = s.ends[interval, 0], s.ends[interval, 1]
     s.frame[BOUND] = s.bound[interval]
     code = _choose(table, params, part, scratch, s, feature, a, b, others)
+    if code >= 0 and most > 0:
+        low, high = _weights_below(params, s, a, b)
+        low, high = max(low, params.min_leaf), min(high, s.below[1] - params.min_leaf)
+        code = choose_alive(table, params, part, scratch, s, feature, low, high, known, most)
+        _pass(s, feature, s.frame[LIMIT])
     if code < 0:
         return EMPTY
     _new_point(table, params, part, s, feature, code, a, b)
+    if most > 0 and s.frame[DEPTH] > 2 and len(known.used) > 0:
+        raise_least(table, params, part, scratch, s, known, most)
     return POINT
 
 
@@ -433,7 +428,7 @@ def _stumps(table: Table, params: Params, part: Part, scratch: Sweep, s: Levels)
 
 
 @helper
-def _descend(table: Table, params: Params, s: Levels) -> bool:
+def _descend(table: Table, params: Params, s: Levels, is_root: bool) -> bool:
     """Choose the next part of the current threshold, and its cap; False: both are done.
 
     SIDE is −1 if the part is of no interest.
@@ -454,7 +449,27 @@ def _descend(table: Table, params: Params, s: Levels) -> bool:
     cap = s.frame[LIMIT] - params.split - other
     s.frame[CAP] = cap
     s.frame[SIDE] = -1 if s.least[at, side] >= cap or splits_of(s, side) == 0 else side
+    if is_root and params.exceed:
+        s.frame[CAP] = cap + cap // _EXCESS
     return bool(turn < 2)
+
+
+@helper
+def _is_excluded(table: Table, params: Params, part: Part, scratch: Sweep, s: Levels) -> bool:
+    """Whether the classes alone show that the next part costs its cap; it is bounded by them."""
+    at, side, classes = s.frame[AT], s.frame[SIDE], table.sizes[2]
+    divide_totals(table, part, scratch, s.frame[FEATURE], s.code[at])
+    weight, largest = 0, 0
+    for k in range(classes):
+        weight += scratch.totals[side * classes + k]
+        largest = max(largest, scratch.totals[side * classes + k])
+    bound = class_bound(table, params, scratch, side, 2 ** (s.frame[DEPTH] - 1) - 1)
+    for g in range(table.sizes[0]):
+        s.each[at, side, g] = max(s.each[at, side, g], bound)
+    bound = min(bound, params.error * (weight - largest))
+    s.least[at, side] = max(s.least[at, side], bound)
+    s.paid[at, side] = max(s.paid[at, side], s.least[at, side])
+    return bool(s.least[at, side] >= s.frame[CAP])
 
 
 @helper
@@ -488,20 +503,11 @@ def _ascend(table: Table, params: Params, s: Levels, child: Levels) -> None:
         relaxed = min(relaxed, child.lower[g])
         s.each[at, side, g] = max(s.each[at, side, g], child.lower[g])
     if params.min_leaf <= 1:
-        relaxed = child.frame[LIMIT]
+        relaxed = max(relaxed, child.frame[LIMIT]) if params.exceed else child.frame[LIMIT]
     s.least[at, side] = max(s.least[at, side], relaxed)
-    _keep_half(s, side, child.tree)
+    keep_half(s, side, child.tree)
     s.guess[at, side, 0] = child.frame[FOUND]
     s.guess[at, side, 1] = child.frame[FOUND_CODE]
-
-
-@helper
-def _best_level(levels: Levels, top: Ints) -> int:
-    """The deepest level that looks for a first tree of the level above it, on the same rows."""
-    level = 0
-    while level < top[0] and levels.frame[level, PHASE] == OPENING:
-        level += 1
-    return level
 
 
 @kernel
@@ -513,6 +519,8 @@ def step(
     levels: Levels,
     top: Ints,
     others: Ints,
+    known: Known,
+    most: int,
     budget: int,
     target_cost: int,
 ) -> int:
@@ -521,13 +529,14 @@ def step(
 
     It also stops when the intervals of the root are queued: others may have told of them.
     ``top``, (1,), holds the current level; ``others``, (shards, 2), feature and code of the
-    thresholds at the root that other shards are at.
+    thresholds at the root that other shards are at. ``known`` are those that were evaluated at
+    other λ, and ``most`` the splits of a part's largest tree.
     """
     end = scratch.evaluations[0] + budget
     while scratch.evaluations[0] < end:
         at = top[0]
         s, part = sub_record(levels, at), sub_record(parts, at)
-        if s.frame[LIMIT] <= target_cost and _best_level(levels, top) == at:
+        if s.frame[LIMIT] <= target_cost and best_level(levels, top) == at:
             return RUNNING
         phase, last = s.frame[PHASE], s.frame[DEPTH] <= 2
         if phase == START:
@@ -542,8 +551,8 @@ def step(
         elif phase == PICK:
             if s.frame[POINTS] >= len(s.code):
                 return FULL
-            told = others if at == 0 else others[:0]
-            found = _next_point(table, params, part, scratch, s, told)
+            told, carried = (others, most) if at == 0 else (others[:0], 0)
+            found = _next_point(table, params, part, scratch, s, told, known, carried)
             if found == POINT:
                 make_leaves(table, params, part, scratch, s)
             if found == POINT and last:
@@ -559,7 +568,7 @@ def step(
                 top[0] = at - 1
         else:
             below, child = sub_record(parts, at + 1), sub_record(levels, at + 1)
-            if not _descend(table, params, s):
+            if not _descend(table, params, s, at == 0 and len(known.used) > 0):
                 s.frame[PHASE] = PICK
                 if phase == CHILD:
                     _finish_point(params, s)
@@ -567,7 +576,9 @@ def step(
                 _begin(table, params, s)
                 if at == 0:
                     return RUNNING
-            elif s.frame[SIDE] >= 0:
+            elif s.frame[SIDE] >= 0 and not (
+                params.exceed and _is_excluded(table, params, part, scratch, s)
+            ):
                 code, side = s.code[s.frame[AT]], s.frame[SIDE]
                 divide(table, part, s.frame[FEATURE], code, side, below)
                 _hand_down(table, s, child)

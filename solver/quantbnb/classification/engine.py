@@ -17,6 +17,7 @@ from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled, is_compiled
 from solver.objective.exact_objective import CostScale
 from solver.quantbnb.classification import best_first_search, sorted_table
+from solver.quantbnb.classification.carried_bounds import nothing
 from solver.quantbnb.classification.state import (
     BOUND,
     BUDGET,
@@ -74,6 +75,9 @@ class QuantEngine(Engine):
         If the depth is beyond :data:`DEEPEST`, or the state is that of another search.
     """
 
+    exceeds = False
+    """Whether bounds of parts exceed their caps, see :class:`Params`."""
+
     def __init__(
         self,
         codes: NDArray[np.int32],
@@ -86,14 +90,12 @@ class QuantEngine(Engine):
     ) -> None:
         self.codes, self.counts, self.cost_scale, self.digest = codes, counts, cost_scale, digest
         self.arities = [int(arity) for arity in arities]
-        self.rows, self.classes = np.nonzero(counts)
-        weights = counts[self.rows, self.classes]
-        self.unit = int(np.gcd.reduce(weights))  # binary digits of weights cost time
-        self.weights = weights // self.unit
+        self._weigh_rows()
         unit_leaf = -(-constraints.min_leaf // self.unit)
-        self.params = Params(cost_scale.error * self.unit, cost_scale.split, max(unit_leaf, 1))
-        totals = counts.sum(axis=0)
-        leaf = cost_scale.error * int(totals.sum() - totals.max())
+        self.params = Params(
+            cost_scale.error * self.unit, cost_scale.split, max(unit_leaf, 1), int(self.exceeds)
+        )
+        leaf = cost_scale.error * self.leaf_errors
         # More splits than these are useless, or cost more than a leaf.
         cuts = sum(self.arities) - len(self.arities)
         depth = min(constraints.depth, len(codes) - 1, cuts, leaf // cost_scale.split)
@@ -108,20 +110,36 @@ class QuantEngine(Engine):
         self.splits = 2**depth - 1
         if constraints.budgets > 1:
             self.splits = min(self.splits, constraints.budgets - 1)
+        self.known = nothing(len(self.arities))
         self.levels: Levels = self._first_levels(1, 1)  # enough for a leaf
         self.top = np.zeros(1, np.int64)
         self.others = np.zeros((0, 2), np.int64)  # where other shards are
+        self.most = 0  # splits of a part at the root; 0: no thresholds are excluded
         # Evaluated splits, swept features, blocks looked into; then proven, and whether it ended.
         self._progress = np.zeros(5, np.int64)
         if depth == 0:
             self._progress[3:] = leaf, 1
         self.table: Table | None = None
         self._filled = 0
-        self.sizes = sorted_table.sizes_of(self.arities, self.classes, self.weights)
         self.compile_seconds = 0.0 if depth == 0 else self._compile()
         if state is not None:
             self._restore(state)
         self.propagate_bounds()
+
+    def _weigh_rows(self) -> None:
+        """The rows of the search: one for each class of a distinct row."""
+        self.rows, self.classes = np.nonzero(self.counts)
+        weights = self.counts[self.rows, self.classes]
+        self.unit = int(np.gcd.reduce(weights))  # binary digits of weights cost time
+        self.weights = weights // self.unit
+        totals = self.counts.sum(axis=0)
+        self.leaf_errors = int(totals.sum() - totals.max())
+        self.sizes = sorted_table.sizes_of(self.arities, self.classes, self.weights)
+
+    @property
+    def _prices(self) -> tuple[int, ...]:
+        """The parameters that a state must agree with."""
+        return self.params[:3]
 
     @property
     def _floors(self) -> int:
@@ -155,12 +173,12 @@ class QuantEngine(Engine):
         parts, one = new_parts(small, 1), Part(*(array[0] for array in new_parts(small, 1)))
         scratch, levels = new_sweep(small), new_levels(1, 1, 1)
         codes, order = np.zeros((1, 1), np.int32), np.zeros(1, np.int32)
-        arguments = mine, self.params, parts, scratch, levels, self.top, self.others
+        arguments = mine, self.params, parts, scratch, levels, self.top, self.others, nothing(1)
         return (
             ensure_compiled(
                 sorted_table.fill, mine, one, codes, order, self.classes, self.weights, 0, 0
             )
-            + ensure_compiled(best_first_search.step, *arguments, 0, 0)
+            + ensure_compiled(best_first_search.step, *arguments, 0, 0, 0)
             + ensure_compiled(best_first_search.restore_parts, mine, parts, levels, self.top)
         )
 
@@ -175,7 +193,7 @@ class QuantEngine(Engine):
             return RUNNING
         outcome = best_first_search.step(
             self.table, self.params, self.parts, self.scratch, self.levels, self.top,
-            self.others, iterations, target_cost,
+            self.others, self.known, self.most, iterations, target_cost,
         )  # fmt: skip
         self._progress[:3] = self.scratch.evaluations
         self._progress[4] = outcome == PROVEN
@@ -290,13 +308,13 @@ class QuantEngine(Engine):
             **self.levels._asdict(),
             "top": self.top,
             "progress": self._progress,
-            "params": np.array(self.params, np.int64),
+            "params": np.array(self._prices, np.int64),
             "problem": np.array(self.digest),
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state."""
-        check_search(state, set(self.state()), self.digest, self.params)
+        check_search(state, set(QuantEngine.state(self)), self.digest, self._prices)
         code = state["code"]
         points = code.shape[1] if code.ndim == 2 else 0
         # One that has not begun has but a leaf.
@@ -343,16 +361,17 @@ class QuantEngine(Engine):
         """The first code from which on a stump's right leaf makes it best."""
         order = np.argsort(codes, kind="stable")
         ordered, smallest = codes[order], self.params.min_leaf * self.unit
-        before, best, most = np.zeros(self.counts.shape[1], np.int64), int(ordered[0]), -1
-        totals = self.counts[rows].sum(axis=0)
+        counts = self.counts[rows[order]].T.copy()  # long rows: numpy is slow along short ones
+        totals = counts.sum(axis=1, keepdims=True)
+        before, best, most = np.zeros_like(totals), int(ordered[0]), -1
         for begin in range(0, len(rows) - 1, _ROWS):
             end = min(begin + _ROWS, len(rows) - 1)
-            left = before + self.counts[rows[order[begin:end]]].cumsum(axis=0)
+            left = before + counts[:, begin:end].cumsum(axis=1)
             right = totals - left
-            correct = left.max(axis=1) + right.max(axis=1)
+            correct = left.max(axis=0) + right.max(axis=0)
             correct[ordered[begin + 1 : end + 1] == ordered[begin:end]] = -1
-            correct[np.minimum(left.sum(axis=1), right.sum(axis=1)) < smallest] = -1
-            at, before = int(correct.argmax()), left[-1]
+            correct[np.minimum(left.sum(axis=0), right.sum(axis=0)) < smallest] = -1
+            at, before = int(correct.argmax()), left[:, -1:]
             if correct[at] > most:
                 best, most = int(ordered[begin + at + 1]), int(correct[at])
         return best

@@ -12,7 +12,7 @@ from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled, is_compiled
 from solver.objective.exact_objective import INFINITE
 from solver.quantbnb.classification import state
-from solver.quantbnb.classification.engine import QuantEngine
+from solver.quantbnb.classification.given_tree import GivenTreeEngine
 from solver.quantbnb.classification.root_thresholds import (
     FEATURE,
     NOWHERE,
@@ -42,7 +42,7 @@ from solver.search_shards import Shard
 from solver.trees.tree import Shape
 
 
-class QuantShardEngine(QuantEngine):
+class QuantShardEngine(GivenTreeEngine):
     """The search for trees that begin with some of the thresholds.
 
     They are dealt out by :func:`solver.quantbnb.own_thresholds.own_thresholds`. Every shard finds
@@ -63,8 +63,6 @@ class QuantShardEngine(QuantEngine):
 
     def __init__(self, *parts: Any, shard: Shard, most_bytes: int | None = None) -> None:
         self.shard, self.most_bytes = shard, most_bytes
-        self.given: tuple[int, Shape] | None = None
-        self._cap = INFINITE  # what the limit at the root was lowered to for a given tree
         self._told = np.zeros(0, np.bool_)
         self._known: list[Ints] = []
         self._untold: list[Ints] = []
@@ -94,8 +92,6 @@ class QuantShardEngine(QuantEngine):
         levels = super()._first_levels(number, points)
         for feature in range(len(self.arities)):
             levels.own[0, feature] = self._range(feature)
-        if self.given is not None:
-            levels.frame[0, LIMIT] = min(levels.frame[0, LIMIT], self._cap)
         levels.frame[0, state.EXCHANGES] = self._exchanges and self.shard.number > 1
         return levels
 
@@ -113,27 +109,8 @@ class QuantShardEngine(QuantEngine):
 
     def use(self, cost: float, shape: Shape, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; it looks for nothing that costs as much."""
-        if not given or self.shard.number == 1:
-            return  # an undivided search does not, or a state would need the tree
-        if self.given is not None and cost >= self.given[0]:
-            return
-        self.given = int(cost), shape
-        if cost < self.levels.frame[0, LIMIT]:
-            self.levels.frame[0, LIMIT] = self._cap = int(cost)
-
-    @property
-    def upper_bound(self) -> int:
-        """The cost of the best tree, the given one included."""
-        own = super().upper_bound
-        return own if self.given is None else min(own, self.given[0])
-
-    @property
-    def found(self) -> bool:
-        """Whether the best tree is one of the shard's own."""
-        return super().upper_bound < self._cap
-
-    def shape(self) -> Shape:
-        return super().shape() if self.given is None or self.found else self.given[1]
+        if self.shard.number > 1:  # the state of an undivided search would need the tree
+            super().use(cost, shape, given)
 
     def state(self) -> dict[str, NDArray[Any]] | None:  # type: ignore[override]
         """None of one shard of several, which begins again with what the others know."""

@@ -91,12 +91,14 @@ class Params(NamedTuple):
     """The search minimises ``error · errors + split · splits``.
 
     ``min_leaf`` is the least weight of a leaf, at least 1. A tree is *allowed* if all its leaves
-    have it, or if it has no split.
+    have it, or if it has no split. With ``exceed`` = 1 the bound of a part may exceed its cap, the
+    cost from which it is of no interest: its neighbours are bounded by the rest.
     """
 
     error: int
     split: int
     min_leaf: int
+    exceed: int
 
 
 @by_reference

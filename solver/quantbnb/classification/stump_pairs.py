@@ -6,6 +6,7 @@ import numpy as np
 
 from solver.kernels.constants import ONE, ZERO, Ints
 from solver.kernels.jit import helper, popcount, trailing_zeros
+from solver.quantbnb.classification.class_bounds import class_bound
 from solver.quantbnb.classification.simd import BLOCK, GROUP, refine, sweep, word_below
 from solver.quantbnb.classification.sorted_table import rank
 from solver.quantbnb.classification.state import Params, Part, Sweep, Table
@@ -88,7 +89,8 @@ def code_holding(table: Table, part: Part, feature: int, weight: int) -> int:
 
 
 @helper
-def _divide_totals(table: Table, part: Part, scratch: Sweep, feature: int, code: int) -> None:
+def divide_totals(table: Table, part: Part, scratch: Sweep, feature: int, code: int) -> None:
+    """The weights of the classes left and right of a threshold, in ``scratch.totals``."""
     classes, digits = table.sizes[2], table.sizes[3]
     blocks = table.sizes[1] // BLOCK
     place = table.starts[table.offsets[feature] + code]
@@ -111,7 +113,7 @@ def leaf_cost(
     table: Table, params: Params, part: Part, scratch: Sweep, feature: int, code: int, side: int
 ) -> int:
     """Cost of a leaf to the left (side 0) or right (side 1) of a threshold."""
-    _divide_totals(table, part, scratch, feature, code)
+    divide_totals(table, part, scratch, feature, code)
     weight, most = 0, 0
     for k in range(table.sizes[2]):
         count = scratch.totals[side * table.sizes[2] + k]
@@ -273,10 +275,12 @@ def _settle(
     else:
         caps[side] = min(leaf, caps[side])
     relaxed[side] = caps[side]
-    if params.min_leaf > 1:
+    if params.min_leaf > 1 or params.exceed:
         relaxed[side] = leaf
         for g in range(known.shape[1]):
             relaxed[side] = min(relaxed[side], known[side, g])
+    if params.min_leaf <= 1:
+        relaxed[side] = max(relaxed[side], caps[side])
 
 
 @helper
@@ -310,7 +314,7 @@ def evaluate(
     """
     p, padded, classes = table.sizes[0], table.sizes[1], table.sizes[2]
     blocks = padded // BLOCK
-    _divide_totals(table, part, scratch, feature, code)
+    divide_totals(table, part, scratch, feature, code)
     scratch.evaluations[0] += 1
     weights = (0, 0)
     most = (0, 0)
@@ -324,6 +328,11 @@ def evaluate(
         gain = params.split // params.error
         scratch.best[side] = max(weights[side] - errors, most[side] + gain)
         guess[side, 0] = -1
+    if params.exceed:
+        for side in range(2):
+            bound = class_bound(table, params, scratch, side, 1)
+            for g in range(p):
+                known[side, g] = max(known[side, g], bound)
     first = _cheapest(known)
     for step in range(p):
         g = step

@@ -9,13 +9,25 @@ from fractions import Fraction
 from random import Random
 from typing import Any, NamedTuple
 
-from solver import Limits, Monitor, Snapshot, Solution, Tree, get_solver, regularization_path, solve
+from solver import (
+    Limits,
+    Monitor,
+    Path,
+    Snapshot,
+    Solution,
+    Tree,
+    get_solver,
+    regularization_path,
+    solve,
+)
 from solver.branches import params
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels.state import DUE
 from solver.branches.params import OPTIONS
+from solver.lambda_series import Series
 from solver.osdt.engine import BOUNDS
 from solver.osdt.scheduling_policies import POLICIES
+from solver.path.path_search import find_path
 from solver.search_shards import Shard, merge
 from solver.trees.tree import Shape
 from tests.helpers.shard_party import solve_and_divide
@@ -176,6 +188,40 @@ def traces_the_path(run: Run) -> None:
         run.solves += 2
         check_path(asked, again)
         expect(again.trees == path.trees, "another path after a state", again.lams)
+
+
+def traces_the_path_in_pieces(run: Run) -> None:
+    """A path that is stopped again and again goes on from its states to the same trees, on the
+    same lines as those of solves that know nothing of each other."""
+    asked, chance, states = run.question, run.chance, list[Any]()
+    limits = asked.limits(bytes=chance.choice((None, None, 10**5, 10**6)))
+    problem, solver = asked.table.problem, get_solver(run.solver)(**run.options)
+    whole = regularization_path(problem, asked.lam, run.solver, limits, **run.options)
+    check_path(asked, find_path(problem, asked.lam, Series(solver, problem), asked.limits()))
+    run.solves += 2
+    left = 0
+
+    def stop() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    monitor = Monitor(stop, lambda seen: states.append(_copied(seen)), interval=1e9)
+    path: Path | None = None
+    with slices_of_one_step():
+        while path is None or path.status == "stopped":
+            left, state = chance.randint(1, 20), states[-1] if states else None
+            series = solver.series(problem)
+            path = find_path(problem, asked.lam, series, limits, monitor, state)
+            run.solves += 1
+            check_limited_path(asked, path)
+    expect(path.status in ("optimal", whole.status), "ended", path.status, whole.status)
+    if path.status == "optimal":
+        check_path(asked, path)
+    # At a stop a greedy tree may be proven at once, by what is known without a search.
+    if left >= 0 and asked.lam > 0:
+        expect(path.status == whole.status, "ended", path.status, whole.status)
+        expect(path.trees == whole.trees, "other trees", path.lams, whole.lams)
 
 
 def in_shards(run: Run) -> None:
@@ -424,7 +470,7 @@ MODES = (
     Mode("osdt, initial tree", 4, "osdt", BITS, begins_with_a_tree, osdt_policies),
     Mode("osdt, λ-path", 4, "osdt", BITS, traces_the_path),
     Mode("osdt, mode paper", 2, "osdt", BITS, proves, paper, harder=False),
-    Mode("quantbnb", 20, "quantbnb", NUMBERS, proves, fits=depth),
+    Mode("quantbnb", 18, "quantbnb", NUMBERS, proves, fits=depth),
     Mode("quantbnb, splits", 8, "quantbnb", NUMBERS, proves, fits=depth_and_splits),
     Mode(
         "quantbnb, splits, resumed",
@@ -445,6 +491,9 @@ MODES = (
     Mode("quantbnb, limits", 8, "quantbnb", NUMBERS, meets_limits, fits=depth),
     Mode("quantbnb, initial tree", 4, "quantbnb", NUMBERS, begins_with_a_tree, fits=depth),
     Mode("quantbnb, λ-path", 4, "quantbnb", NUMBERS, traces_the_path, fits=depth),
+    Mode(
+        "quantbnb, λ-path in pieces", 2, "quantbnb", NUMBERS, traces_the_path_in_pieces, fits=depth
+    ),
     Mode(
         "quantbnb, mode paper", 6, "quantbnb", NUMBERS, proves, quantbnb_paper, depth_of_two, False
     ),
