@@ -91,7 +91,7 @@ class PathSearch:
 
     def run(self) -> Path:
         """Solve until the path is proven or a limit is met."""
-        while (lam := self.begun or self._next()) is not None:
+        while (lam := self._next() if self.begun is None else self.begun) is not None:
             seconds = self._share()
             # However small the limits, one solve gives bounds and names the solver.
             if self.solutions and (seconds == 0 or self._stopped()):

@@ -242,6 +242,23 @@ def test_goes_on_under_a_larger_limit_however_often_it_was_stopped_under_it(
         slices(3)
 
 
+def test_goes_on_within_lambda_zero_under_a_larger_limit_once_more(fine: None) -> None:
+    rng = np.random.default_rng(0)
+    problem = Problem.from_codes(rng.integers(0, 9, (60, 5)), rng.integers(0, 3, 60), ordered=True)
+    lam, more, states = Fraction(0), dict[str, Any](solver="quantbnb"), list[State]()
+    whole = regularization_path(problem, lam, limits=Limits(depth=3), **more)
+    for nodes in (5, 10):
+        more["limits"], more["state"] = Limits(depth=3, nodes=nodes), [None, *states][-1]
+        path, states = states_of(problem, lam, **more)
+        assert path.status is Status.NODE_LIMIT
+    within = [state for state in states if str(state["solving"]) == "0"]
+    assert within
+    for state in within:
+        more["limits"], more["state"] = Limits(depth=3), state
+        again = regularization_path(problem, lam, **more)
+        assert (again.status, again.lams, again.losses) == ("optimal", whole.lams, whole.losses)
+
+
 @pytest.mark.usefixtures("counted_time")
 def test_what_took_no_time_is_not_counted_and_what_was_done_is(fine: None) -> None:
     problem = parity(8)
