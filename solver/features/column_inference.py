@@ -231,11 +231,13 @@ def _read_text(column: pd.Series[Any], missing: tuple[Category, ...]) -> ColumnS
         raise _ambiguous(name, readings)
     if not readings:
         if odd := odd_texts(texts):
-            wish = {"kind": "number", "missing": odd}
+            kind, form, strays = odd
+            wish = {"kind": kind, **form.to_dict(), "missing": strays}
             raise InputError(
-                f"column {name!r} has {len(texts) - len(odd)} different numbers, and "
-                f"{_listed(odd)}",
-                f"correct {'it' if len(odd) == 1 else 'them'}, or {remedy(name, wish, 'category')}",
+                f"column {name!r} has {len(texts) - len(strays)} different {kind}s, and "
+                f"{_listed(strays)}",
+                f"correct {'it' if len(strays) == 1 else 'them'}, or "
+                f"{remedy(name, wish, 'category')}",
             )
         return None
     found = readings[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal
@@ -237,14 +238,31 @@ def doubt(reading: Reading, texts: Iterable[str]) -> tuple[str, str] | None:
     )
 
 
-def odd_texts(texts: Sequence[str]) -> list[str]:
-    """The texts that are no numbers, if nine in ten are, and most likely all should be."""
-    odd = [
-        text
-        for text in texts
-        if isinstance(written(text), (str, bool)) or _LEADING_ZERO.match(text.strip())
-    ]
-    return odd if 0 < 10 * len(odd) <= len(texts) else []
+def odd_texts(texts: Sequence[str]) -> tuple[str, TextFormat, list[str]] | None:
+    """The texts that are no numbers, or no dates, if nine in ten are, and most likely all should
+    be; with the kind and the format of the others.
+
+    None if all are, or if formats that give different values fit equally many.
+    """
+    some = texts[:: max(1, len(texts) // _SAMPLE)]
+    units = Counter(sign for text in some if (sign := _unit_of([text])))
+    forms = _forms(max(units, key=lambda sign: units[sign], default=""))
+    likely = [pair for pair in forms if 2 * len(_unread(*pair, some)) <= len(some)]
+    found = [(kind, form, _unread(kind, form, texts)) for kind, form in likely]
+    kind, form, odd = min(found, key=lambda one: len(one[2]), default=("", PLAIN, []))
+    if not 0 < 10 * len(odd) <= len(texts):
+        return None
+    if form:  # else it is how Python writes numbers
+        strange = {*odd}
+        rest = [text for text in texts if text not in strange]
+        equal = [pair[:2] for pair in found if len(pair[2]) == len(odd)]
+        if len({tuple(_read_all(*pair, rest) or ()) for pair in equal}) > 1:
+            return None
+    return kind, form, odd
+
+
+def _unread(kind: str, form: TextFormat, texts: Iterable[str]) -> list[str]:
+    return [text for text in texts if _read_all(kind, form, [text]) is None]
 
 
 def mixed_decimals(texts: Iterable[str]) -> dict[str, list[str]] | None:
@@ -267,13 +285,16 @@ def mixed_decimals(texts: Iterable[str]) -> dict[str, list[str]] | None:
 
 def _candidates(texts: Sequence[str]) -> Iterator[tuple[str, TextFormat, list[str]]]:
     """Formats in which every text writes a number or a date, with what they write."""
-    unit = _unit_of(texts)
-    forms = [("number", TextFormat(decimal, group, unit)) for decimal, group in _SIGNS]
-    forms += [("date", TextFormat(format=day + time)) for day in _DATES for time in _TIMES]
-    for kind, form in forms:
+    for kind, form in _forms(_unit_of(texts)):
         values = _read_all(kind, form, texts)
         if values is not None:
             yield kind, form, values
+
+
+def _forms(unit: str) -> list[tuple[str, TextFormat]]:
+    """The formats that are tried, with their kinds."""
+    numbers = [("number", TextFormat(decimal, group, unit)) for decimal, group in _SIGNS]
+    return numbers + [("date", TextFormat(format=day + time)) for day in _DATES for time in _TIMES]
 
 
 def _read_all(kind: str, form: TextFormat, texts: Iterable[str]) -> list[str] | None:
@@ -287,6 +308,7 @@ def _read_all(kind: str, form: TextFormat, texts: Iterable[str]) -> list[str] | 
     return values
 
 
+_SAMPLE = 100
 _LAST_CERTAIN_YEAR = 2029
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _UNIT = re.compile(r"[+-]?\s*(\D??)\s*[+-]?[\d.,'\s]*\d\s*(\D??)")

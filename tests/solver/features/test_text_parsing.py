@@ -13,6 +13,7 @@ from solver.errors import InputError
 from solver.features.category_values import written
 from solver.features.text_parsing import (
     MISSING_MARKS,
+    PLAIN,
     TextFormat,
     mixed_decimals,
     odd_texts,
@@ -135,9 +136,22 @@ def test_mixed_decimals():
 
 def test_odd_texts():
     numbers = [str(i) for i in range(40)]
-    assert odd_texts([*numbers, "abc"]) == ["abc"]
-    assert odd_texts(numbers) == []
-    assert odd_texts([*numbers, *(f"x{i}" for i in range(10))]) == []
+    assert odd_texts([*numbers, "abc"]) == ("number", PLAIN, ["abc"])
+    assert odd_texts([*numbers, "01"]) == ("number", PLAIN, ["01"])
+    for texts in (numbers, [*numbers, *(f"x{i}" for i in range(10))], ["a", "b"], []):
+        assert odd_texts(texts) is None
+
+
+def test_odd_texts_among_numbers_and_dates_of_any_format():
+    amounts = [f"{i}.{10 * j:03d},5 €" for i in range(1, 9) for j in range(5)]
+    assert odd_texts([*amounts, "k.A.", "?"]) == (
+        "number", TextFormat(decimal=",", thousands=".", unit="€"), ["k.A.", "?"],
+    )  # fmt: skip
+    days = [f"{day:02d}.05.2021" for day in range(1, 29)]
+    assert odd_texts(["never", *days]) == ("date", TextFormat(format="%d.%m.%Y"), ["never"])
+    both = [f"{day:02d}/0{month}/2021" for day in range(1, 13) for month in range(1, 4)]
+    for texts in (days, [*days, *(f"x{i}" for i in range(9))], [*both, "never"]):
+        assert odd_texts(texts) is None
 
 
 @pytest.mark.parametrize(
