@@ -193,10 +193,12 @@ def _svg_box(box: Box) -> str:
     base = box.y + 4
     text = [f"<g><title>{escape(_tooltip(node))}</title>"]
     if box.answer:
-        # A white outline keeps the answer readable on its line.
+        # A white outline keeps the answer readable on its line. It is so wide that it covers the
+        # line between two words, too: in ≤ 1.4 that would be a minus.
         text.append(
             f'<text x="{box.x - 6:.1f}" y="{base:.1f}" text-anchor="end" fill="{INK}" '
-            f'stroke="#fff" stroke-width="5" paint-order="stroke">{escape(box.answer)}</text>'
+            'stroke="#fff" stroke-width="9" stroke-linejoin="round" paint-order="stroke">'
+            f"{escape(box.answer)}</text>"
         )
     text.append(
         f'<rect x="{box.x:.1f}" y="{box.y - box.height / 2:.1f}" width="{box.width:.1f}" '

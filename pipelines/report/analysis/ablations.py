@@ -33,10 +33,15 @@ class Variant(NamedTuple):
     kind: str
 
 
-def describe_first_variant(solver: str, own: Mapping[str, Any]) -> Variant:
-    """The option set that the others are compared with."""
+def describe_first_variant(
+    solver: str, own: Mapping[str, Any], others: Sequence[Mapping[str, Any]] = ()
+) -> Variant:
+    """The option set that the others are compared with. Of its limits and other settings those
+    count that an other one has otherwise."""
     usual = {k: o.default for k, o in SOLVERS[solver].options.items()} if solver in SOLVERS else {}
-    words = _difference(usual, {**usual, **{k: v for k, v in own.items() if k in usual}})
+    differing = {k for other in others for k in _keys(own, other) if _differs(own, other, k)}
+    told = usual.keys() | (differing & own.keys())
+    words = _difference(usual, {**usual, **{k: v for k, v in own.items() if k in told}})
     return Variant(", ".join(words) or ("defaults" if usual else "first"), "")
 
 
@@ -216,7 +221,7 @@ def _ablation(cell: Any, group: pd.DataFrame, rank: Mapping[str, int]) -> Ablati
     firsts_of = [runs[label].iloc[0] for label in labels]
     # No limit has the name of an option.
     settings = [json.loads(r["limits"]) | json.loads(r["solver_options"]) for r in firsts_of]
-    variants = [describe_first_variant(solver, settings[0])]
+    variants = [describe_first_variant(solver, settings[0], settings[1:])]
     variants += [describe_variant(settings[0], own) for own in settings[1:]]
     sets = [
         _option_set(variant, str(label), runs[label])

@@ -15,6 +15,7 @@ from pipelines.report.charts.style import (
     FAINT,
     INK,
     Dash,
+    legend_below,
     log_if_wide,
     new_figure,
     plain_decades,
@@ -130,10 +131,7 @@ def trace_chart(runs: Mapping[str, Execution]) -> Figure:
             loc="upper left", handlelength=2.2, frameon=True, framealpha=0.85, edgecolor="none"
         )
     if len(runs) > 1:
-        figure.legend(
-            *known.get_legend_handles_labels(), loc="outside lower center",
-            ncols=min(len(runs), 4), handlelength=2.0,
-        )  # fmt: skip
+        legend_below(figure, *known.get_legend_handles_labels(), 4, handlelength=2.0)
     return figure
 
 

@@ -12,6 +12,7 @@ from pipelines.report.charts.style import (
     FAINT,
     PERCENT,
     encoding_dashes,
+    legend_below,
     new_figure,
     plain_decades,
 )
@@ -81,9 +82,7 @@ def _add_legends(figure: Figure, left: Axes, right: Axes) -> None:
         elif handles:
             axes.legend(loc="best", handlelength=2.4)
     if below:
-        figure.legend(
-            list(below.values()), list(below), loc="outside lower center", ncols=3, handlelength=2.4
-        )
+        legend_below(figure, [*below.values()], [*below], 3, handlelength=2.4)
 
 
 def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
@@ -101,6 +100,8 @@ def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
         axes.step(x, y, where="post", color=colours[str(solver)], label=str(solver), clip_on=False)
     if len(compared):
         axes.set_xlim(left=0)
+        if not last:  # all are equal to the best
+            axes.set_xticks([0])
     else:
         axes.text(0.5, 0.5, "no two solvers on the same problem", ha="center", va="center",
                   color=FAINT, transform=axes.transAxes)  # fmt: skip

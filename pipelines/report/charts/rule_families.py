@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from pipelines.report.analysis.decision_regions import Plane, Regions, find_mistakes, find_regions
 from pipelines.report.analysis.rule_families import FamilySet, FamilyTree
-from pipelines.report.charts.style import COLOURS, FAINT, INK, MARKS, PERCENT, new_figure
+from pipelines.report.charts.style import (
+    COLOURS,
+    FAINT,
+    INK,
+    MARKS,
+    PERCENT,
+    legend_below,
+    new_figure,
+)
 from pipelines.report.data import formatting
 from solver.solution import Status
 from solver.trees.export import CLASS_COLOURS, CLASS_FILLS
@@ -32,7 +40,7 @@ def family_chart(found: FamilySet) -> Figure:
         _panel(panels[1], found, "test_accuracy", "Held-out accuracy against splits")
     panels[0].yaxis.set_major_formatter(PERCENT)
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5))
+    legend_below(figure, handles, labels, 5)
     return figure
 
 
@@ -88,9 +96,8 @@ def region_chart(found: FamilySet, lines: Sequence[Sequence[FamilyTree]], plane:
         grid[last][place].set_xlabel(shorten(plane.columns[0], _LONGEST))
         grid[last][place].xaxis.set_tick_params(labelbottom=True)
     handles = _legend(found, [shown for line in lines for shown in line])
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=min(len(handles), 6), handlelength=1.2
-    )
+    labels = [str(handle.get_label()) for handle in handles]
+    legend_below(figure, handles, labels, 6, handlelength=1.2)
     return figure
 
 

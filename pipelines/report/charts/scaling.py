@@ -11,7 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pipelines.report.analysis.scaling import FEATURES, ROWS, Scaling
-from pipelines.report.charts.style import encoding_dashes, log_if_wide, new_figure, plain_decades
+from pipelines.report.charts.style import (
+    encoding_dashes,
+    legend_below,
+    log_if_wide,
+    new_figure,
+    plain_decades,
+)
 
 MOST_LINES = 12
 """The largest number of lines in a panel: those that took longest."""
@@ -38,10 +44,7 @@ def scaling_chart(scaling: Scaling, colours: dict[str, str], encodings: tuple[st
         for axes in grid.flat
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(
-        [*named.values()], [*named], loc="outside lower center", ncols=min(len(named), 3),
-        handlelength=2.4,
-    )  # fmt: skip
+    legend_below(figure, [*named.values()], [*named], 3, handlelength=2.4)
     return figure
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -132,6 +133,19 @@ def new_figure(width: float, height: float, layout: LayoutEngine | None = None) 
     return Figure(figsize=(width, height), layout=layout or "constrained")
 
 
+def legend_below(
+    figure: Figure, handles: Sequence[Artist], labels: Sequence[str], columns: int, **look: Any
+) -> None:
+    """A legend below all charts, in at most so many columns, and no wider than the figure."""
+    for number in range(min(columns, len(labels)), 0, -1):
+        legend = figure.legend(
+            handles=handles, labels=labels, loc="outside lower center", ncols=number, **look
+        )
+        if number == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
+
+
 def plain_decades(axis: Axis) -> None:
     """Label a logarithmic axis in plain numbers, also between powers of ten if there are few."""
     low, high = axis.get_view_interval()
@@ -183,7 +197,7 @@ class LambdaAxis:
         if not self.log:
             ends = [0.0] if self.has_zero else []
             ends += [self._positive[0], self._positive[-1]] if self._positive else []
-            return [(lam, f"{lam:g}") for lam in dict.fromkeys(ends)]
+            return [(lam, f"{lam:.4g}") for lam in dict.fromkeys(ends)]
         ticks = log_ticks(np.log10(self._positive[0]), np.log10(self._positive[-1]))
         zero = [(self._zero, "0")] if self.has_zero else []
         return [*zero, *((float(np.log10(tick)), f"{tick:g}") for tick in ticks)]

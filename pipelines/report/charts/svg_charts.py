@@ -32,6 +32,7 @@ from pipelines.report.data.group_statistics import Floats
 _WIDTH, _HEIGHT = 310, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 22, 30
 _LINE = 16
+_LETTER = 6.5  # wide
 _Scale: TypeAlias = Callable[[Floats], Floats]
 MOST_MARKS = 60
 """The points of a line are marked if there are at most this many."""
@@ -161,6 +162,7 @@ def _panel(panel: Panel, axis: LambdaAxis) -> str:
     for tick, text in axis.ticks():
         x = left + (tick - start) / max(stop - start, 1e-12) * (right - left)
         if left - 1 <= x <= right + 1:
+            x = min(x, _WIDTH - _LETTER * len(text) / 2)  # all of it is in the picture
             parts.append(f'<text x="{x:.1f}" y="{base + 13}" text-anchor="middle">{text}</text>')
     parts.append(f'<text x="{right}" y="{base + 25}" text-anchor="end">{escape(panel.over)}</text>')
     for lam in panel.marks:

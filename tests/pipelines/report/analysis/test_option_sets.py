@@ -36,4 +36,7 @@ def test_what_is_unlike_the_first(own: dict[str, Any], label: str, kind: str) ->
 def test_the_first_is_named_by_what_is_unlike_the_defaults() -> None:
     assert describe_first_variant("branches", {"pairs": True, "seconds": 3}).label == "defaults"
     assert describe_first_variant("branches", {"pairs": False, "mode": "full"}).label == "no pairs"
+    own, others = {"depth": 2, "shards": 2, "seconds": 3}, [{"depth": 3, "seconds": 3}]
+    assert describe_first_variant("quantbnb", own, others).label == "depth: 2, shards: 2"
+    assert describe_first_variant("branches", {"seconds": 3}, others).label == "defaults"
     assert describe_first_variant("of another version", {"pairs": False}).label == "first"

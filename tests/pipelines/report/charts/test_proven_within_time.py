@@ -7,6 +7,7 @@ import pytest
 
 from pipelines.report.charts.proven_within_time import profile_chart
 
+LONG = "quantbnb (depth=3, splits=none, min_leaf_size=20) in 2 shards"
 COLOURS = ("#000000", "#111111", "#222222", "#333333", "#444444")
 
 
@@ -28,3 +29,16 @@ def test_every_line_has_one_name_in_a_legend(encodings, solvers):
         assert lines
         assert set(lines) <= set(told)
         assert inside is None or told == lines
+
+
+def test_a_legend_of_long_names_is_no_wider_than_the_figure() -> None:
+    names = [f"{LONG}, {i}" for i in range(5)]
+    times = pd.DataFrame({"encoding": "onehot", "solver": names, "seconds": 0.5})
+    excess = pd.DataFrame({"solver_label": names, "share": 0.0, "solvers": 2})
+    colours = dict(zip(names, COLOURS, strict=True))
+    figure = profile_chart(times, excess, colours, ("onehot",))
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 10
+    assert legend.get_window_extent().width <= figure.bbox.width
+    right = figure.axes[1]
+    assert [*right.get_xticks()] == [0]  # all are as good as the best: no digits of nothing

@@ -91,3 +91,11 @@ def test_labels_of_an_axis_are_different_and_true(
     wanted = np.interp(np.log10(values) if log else values, scaled, places) - 3
     inside = (np.array(values) >= min(heights)) & (np.array(values) <= max(heights))
     assert np.allclose(np.array(ends)[inside], wanted[inside], atol=1)
+
+
+def test_the_last_label_of_the_horizontal_axis_is_in_the_picture() -> None:
+    line = Line(np.array([1.0, 19 / 3]), np.array([0.5, 0.6]), "#000")
+    svg = small_chart([Panel("p", [line], over="leaves (mean)")], "chart")
+    found = re.findall(r'<text x="([0-9.]+)" y="[0-9]+" text-anchor="middle">([0-9.]+)<', svg)
+    assert [text for _, text in found] == ["1", "6.333"]
+    assert float(found[-1][0]) + 3 * len("6.333") <= 310
