@@ -219,6 +219,7 @@ class QuantBnB(Solver):
         limits = Limits(depth=2)
         problem = Problem.from_codes([[0], [1], [2]], [0, 1, 0], ordered=True)
         cls().solve(problem, Fraction(1, 20), limits)
+        cls().part(Shard(0, 2)).solve(problem, Fraction(1, 20), limits)
         cls().series(problem)(Fraction(1, 20), limits)
         cls(mode="paper").solve(problem, Fraction(1, 20), limits)
         problem = Problem.from_codes(

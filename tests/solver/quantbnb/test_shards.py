@@ -17,6 +17,7 @@ from solver import Limits, Problem, Status, UnsupportedError
 from solver.engine.driver import cost_scale_of
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, Ints
+from solver.kernels.jit import is_compiled
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import INFINITE
 from solver.quantbnb import QuantBnB
@@ -28,6 +29,9 @@ from solver.quantbnb.classification.root_thresholds import (
     FEATURE,
     LEAST,
     NOWHERE,
+    begin_anew,
+    cut_intervals,
+    give_way,
     is_cut,
     pack,
     record_length,
@@ -52,6 +56,10 @@ Place = tuple[int, int]
 def compiled() -> None:
     """Kernels are compiled by one thread."""
     QuantBnB.warm_up()
+
+
+def test_kernels_of_shards_are_compiled_with_the_others() -> None:
+    assert all(map(is_compiled, (cut_intervals, begin_anew, give_way)))
 
 
 def numbers(rows: int, features: int, seed: int, most: int = 30) -> Problem:
