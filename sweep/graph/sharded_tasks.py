@@ -214,7 +214,7 @@ class Shards:
         """Begin a task with what earlier drivers have left of it."""
         divided = _Divided(shard.number, self._store.checkpoint(task.key))
         for other, row in self._store.shards.held(task.key).items():
-            divided.offer(checkpoint_of(row))
+            divided.offer(of_part(checkpoint_of(row)))
             divided.rows[other.index] = row
         self._open[task.key] = divided
         return divided

@@ -297,6 +297,21 @@ def test_what_an_earlier_driver_has_kept_is_not_done_again(
     assert len(shards.made) == 1
 
 
+def test_what_a_kept_shard_has_proven_of_its_part_is_no_bound_of_the_whole(
+    plan: Plan, store: Store, row: Row, prepared: tasks.Prepared
+) -> None:
+    """It may have found nothing better than a leaf, where another shard's limit leaves a gap."""
+    pieces, kept = shards_of(plan), worse(row, prepared)
+    for index in (0, 1):
+        store.save_shard(row["key"], Shard(index, 3), one(kept))
+    shards = Shards(store)
+    assert [shards.is_due(piece) for piece in pieces] == [False, False, True]
+    bound, limited = str(Fraction(row["objective_exact"]) / 2), {"status": "time_limit"}
+    cut = worse(row, prepared, lower_bound_exact=bound, **limited)
+    ((merged,), _) = shards.take(pieces[2], one(cut))
+    assert (merged["status"], merged["lower_bound_exact"]) == ("time_limit", bound)
+
+
 def test_running_shards_are_told_each_thing_once(
     plan: Plan, store: Store, row: Row, monkeypatch: pytest.MonkeyPatch
 ) -> None:
