@@ -296,6 +296,7 @@ def _conclude(outcome: Outcome, folder: str) -> int:
 def _show_plan(plan: Plan, folder: str) -> None:
     """Print the plan of a sweep."""
     from solver.features.number_format import show_bytes
+    from sweep.spec.requested_outputs import asks_division
 
     encodings = [node.encoding for node in plan.nodes]
     solvers = plan.spec.solver_choices()
@@ -305,6 +306,10 @@ def _show_plan(plan: Plan, folder: str) -> None:
         name = _told_apart(solver, solvers)
         if solver.shards > 1 and "shard" not in name:
             name += f" in {solver.shards} shards"
+        if asks_division(solver.options):
+            name = name if "shard" in name else f"{name} shards auto"
+            if not any(solver.divides(lam.exact, block.node.info.task) for lam in block.lams):
+                name += " (undivided)"
         names = (block.node.info.dataset, encoding, name)
         cell = (*names, _shown_lams(block))
         cells[cell] = cells.get(cell, 0) + len(block.lams)

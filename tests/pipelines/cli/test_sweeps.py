@@ -119,6 +119,21 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
 
 
+def test_a_dry_run_says_what_is_done_in_shards(tmp_path: Path) -> None:
+    for solvers, words in (
+        ("{solver: branches, shards: 3}", "branches in 3 shards"),
+        ("{solver: branches, shards: auto}", "branches shards auto"),
+        (
+            "{solver: branches, shards: auto, options: {splits: 3}}",
+            "branches shards auto (undivided)",
+        ),
+        ("branches, {solver: branches, shards: auto}", "branches shards auto"),
+    ):
+        (tmp_path / "small.yaml").write_text(SPEC.replace("[branches, cart]", f"[{solvers}]"))
+        told = run("run", tmp_path / "small.yaml", "--dry-run").stdout
+        assert f"  {words}  " in told, told
+
+
 @pytest.mark.parametrize(
     ("solvers", "words"),
     [
