@@ -22,7 +22,7 @@ from solver.solution import Status
 from sweep.graph.backlog import Backlog
 from sweep.plan.plan import Plan, Task
 from sweep.rows.result_rows import Checkpoint, Finished, checkpoint_of, of_part
-from sweep.rows.shard_rows import merge_rows, of_shard
+from sweep.rows.shard_rows import Effort, merge_rows, of_shard
 from sweep.spec.requested_outputs import asks_division
 from sweep.store.shard_files import WORTH
 from sweep.store.store import Store
@@ -47,10 +47,9 @@ class _Divided:
     size: int = 0
     untold: list[tuple[str, bytes]] = field(default_factory=list)
     is_better: bool = False
-    seconds: float = 0.0  # of all shards that have ended, stopped ones too
-    longest: float = 0.0  # of these, since the task was divided last
-    iterations: int = 0
-    nodes: int = 0
+    effort: Effort = field(default_factory=Effort)  # of shards that would be done again
+    lost: Effort = field(default_factory=Effort)  # of those that were stopped
+    longest: float = 0.0  # seconds of one that has ended since the task was divided last
 
     def offer(self, reached: Checkpoint) -> bool:
         """Take a tree for the best, if it is better; whether it is.
@@ -77,22 +76,23 @@ class _Divided:
 
     def count(self, row: Row, is_replaced: bool) -> None:
         """Count the effort of a shard that has ended."""
-        self.seconds += row["seconds"]
-        self.iterations += row["iterations"]
-        self.nodes += row["nodes"]
-        if not is_replaced:
-            self.longest = max(self.longest, row["seconds"])
+        self.effort.add(row)
+        if is_replaced:
+            return
+        self.longest = max(self.longest, row["seconds"])
+        if row["status"] == Status.STOPPED:
+            self.lost.add(row)
 
     @property
     def kept(self) -> Checkpoint | None:
         """What is worth keeping: the best of all, with the effort of all that was counted."""
-        if self.best is None or self.seconds == 0:
+        if self.best is None or self.effort.seconds == 0:
             return self.best
         return replace(
             self.best,
-            seconds=self.best.seconds + self.seconds,
-            iterations=self.best.iterations + self.iterations,
-            nodes=self.best.nodes + self.nodes,
+            seconds=self.best.seconds + self.effort.seconds,
+            iterations=self.best.iterations + self.effort.iterations,
+            nodes=self.best.nodes + self.effort.nodes,
             elapsed=self.spent + self.longest,
         )
 
@@ -213,6 +213,8 @@ class Shards:
     def _recall(self, task: Task, shard: Shard) -> _Divided:
         """Begin a task with what earlier drivers have left of it."""
         divided = _Divided(shard.number, self._store.checkpoint(task.key))
+        if (best := divided.best) is not None:
+            divided.lost = Effort(best.seconds, best.iterations, best.nodes)
         for other, row in self._store.shards.held(task.key).items():
             divided.offer(of_part(checkpoint_of(row)))
             divided.rows[other.index] = row
@@ -290,13 +292,14 @@ class Shards:
         reached, divides = checkpoint_of(row, divided.best), asks_division(task.solver.options)
         is_new = divided.offer(reached if shard is None else of_part(reached)) or shard is None
         is_replaced = shard is None or shard.number != divided.number
-        if shard is not None and divides:  # the others are done again in any case
+        # The others are kept, or done again in any case.
+        if shard is not None and (divides or status is Status.STOPPED):
             divided.count(row, is_replaced)
         if shard is None or is_replaced:
             divided.before.append(row)
             return [], divided.kept if is_new else None
         if status is Status.STOPPED:
-            return [], divided.kept if is_new or divides else None
+            return [], divided.kept
         divided.rows[shard.index] = row
         if len(divided.rows) == divided.number:
             return [self._merge(task.key)], None
@@ -321,7 +324,7 @@ class Shards:
         divided = self._open.pop(key)
         rows = [divided.rows[i] for i in range(divided.number)]
         floor = None if divided.best is None else Fraction(divided.best.lower_bound)
-        row = merge_rows(rows, divided.before, floor)
+        row = merge_rows(rows, divided.before, floor, divided.lost)
         row["attempt"] = max(row["attempt"], self._store.answers.attempts(key) + 1)
         return row
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,17 +20,37 @@ SECONDS = "shard_seconds"
 
 
 BEFORE = "seconds_before"
-"""In the row's ``extra``: the seconds of search before the task was divided into these shards."""
+"""In the row's ``extra``: the seconds of search before the task was divided into these shards, and
+of shards that were stopped and done again."""
+
+
+@dataclass
+class Effort:
+    """What searches have taken together."""
+
+    seconds: float = 0.0
+    iterations: int = 0
+    nodes: int = 0
+
+    def add(self, row: Row) -> None:
+        """Count a row's search."""
+        self.seconds += row["seconds"]
+        self.iterations += row["iterations"]
+        self.nodes += row["nodes"]
 
 
 def merge_rows(
-    rows: Sequence[Row], before: Sequence[Row] = (), floor: Fraction | None = None
+    rows: Sequence[Row],
+    before: Sequence[Row] = (),
+    floor: Fraction | None = None,
+    lost: Effort | None = None,
 ) -> Row:
     """The row of a task, from the rows of all its shards in their order.
 
     All that is said of the tree is of the shard that it is from, which has scored it; where and by
     what that was done is of this shard, too. ``before`` is what was stopped to make these shards;
-    its trees and its effort count, and the bound ``floor`` that it has proven of the whole.
+    its trees and its effort count, and the bound ``floor`` that it has proven of the whole. The
+    effort ``lost`` of shards that were stopped, and done again, counts as well.
 
     Raises
     ------
@@ -44,14 +64,16 @@ def merge_rows(
     best = next(row for row, solution in pairs if solution.tree is merged.tree)
     extra = {name: value for name, value in merged.extra.items() if name != FOUND}
     extra[SECONDS] = [round(solution.seconds, 6) for solution in solutions]
-    if before:
-        seconds = sum(row["seconds"] for row in before)
-        extra[BEFORE] = round(seconds, 6)
+    earlier = Effort() if lost is None else replace(lost)
+    for row in before:
+        earlier.add(row)
+    if before or earlier.seconds:
+        extra[BEFORE] = round(earlier.seconds, 6)
         merged = replace(
             merged,
-            seconds=merged.seconds + seconds,
-            iterations=merged.iterations + sum(row["iterations"] for row in before),
-            nodes=merged.nodes + sum(row["nodes"] for row in before),
+            seconds=merged.seconds + earlier.seconds,
+            iterations=merged.iterations + earlier.iterations,
+            nodes=merged.nodes + earlier.nodes,
         )
     return {
         **best,

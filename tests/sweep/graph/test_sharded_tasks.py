@@ -243,13 +243,36 @@ def test_a_stopped_shard_leaves_its_tree(plan: Plan, store: Store, row: Row) -> 
     found, reached = shards.take(pieces[0], one(part(row, status="stopped")))
     assert found == []
     assert reached is not None
-    assert (reached.tree, reached.lower_bound, reached.seconds) == (row["tree"], "0", 0.0)
+    assert (reached.tree, reached.lower_bound) == (row["tree"], "0")
     assert shards.is_due(pieces[0])
-    assert shards.take(pieces[1], one(part(row, status="stopped"))) == ([], None)
     store.save_checkpoint(reached)
     again = Shards(store)
     assert again.is_due(pieces[0])
     assert again.incumbent(pieces[0]) == row["tree"]
+
+
+def test_the_effort_of_shards_that_are_done_again_counts(
+    plan: Plan, store: Store, row: Row
+) -> None:
+    pieces, whole = shards_of(plan), {**row, "iterations": 10, "nodes": 1}
+    stopped = part(whole, status="stopped")
+    for run in range(2):  # two runs are stopped
+        shards = Shards(store)
+        assert shards.is_due(pieces[0])
+        shards.take(pieces[0], one({**stopped, "seconds": 3.0}))
+        _, reached = shards.take(pieces[1], one({**stopped, "seconds": 1.0}))
+        assert reached is not None
+        assert (reached.seconds, reached.iterations) == (4.0 * (run + 1), 20 * (run + 1))
+        store.save_checkpoint(reached)
+    shards = Shards(store)
+    assert shards.is_due(pieces[0])
+    shards.take(pieces[0], one({**stopped, "seconds": 2.0}))  # its worker is about to end
+    for piece in pieces[:2]:
+        assert shards.take(piece, one(part({**whole, "seconds": 0.5}))) == ([], None)
+    ((merged,), _) = shards.take(pieces[2], one(part({**whole, "seconds": 0.5})))
+    assert (merged["seconds"], merged["iterations"], merged["nodes"]) == (11.5, 80, 8)
+    extra = json.loads(merged["extra"])
+    assert (extra["shard_seconds"], extra["seconds_before"]) == ([0.5] * 3, 10.0)
 
 
 def test_a_task_fails_once_with_its_first_shard(plan: Plan, store: Store, row: Row) -> None:
