@@ -351,6 +351,7 @@ class PathSearch:
             )
         )
         solutions, last = self.solutions, self.solutions[-1]
+        status = self._status(all(step.proven for step in steps))
         return Path(
             lam_min=self.lam_min,
             total_weight=self.weight,
@@ -359,10 +360,10 @@ class PathSearch:
             steps=steps,
             points=tuple(
                 Point(lam, bound)
-                for lam, bound in sorted(self.points.items())
+                for lam, bound in sorted(self._proven_points(status).items())
                 if bound is not None or not has_proof
             ),
-            status=self._status(all(step.proven for step in steps)),
+            status=status,
             seconds=sum(solution.seconds for solution in solutions),
             solves=len(solutions),
             solver=last.solver,
@@ -375,6 +376,19 @@ class PathSearch:
             rounding=self.problem.rounding,
             cut_by=next((status for status in self.ended.values() if status.is_limit), None),
         )
+
+    def _proven_points(self, status: Status) -> dict[Fraction, Fraction | None]:
+        """The points; of a path that is proven, with what its other points prove at them.
+
+        A solve that was cut may have proven less. As long as the path goes on, it is told what it
+        has proven itself: see :func:`unproven`.
+        """
+        if status is not Status.OPTIMAL:
+            return self.points
+        return {
+            lam: None if bound is None else max(bound, self.bounds.at(lam))
+            for lam, bound in self.points.items()
+        }
 
     def _status(self, proven: bool) -> Status:
         if proven:

@@ -343,3 +343,12 @@ def test_a_proven_path_says_that_a_limit_ended_a_search() -> None:
         if path.cut_by is None:
             assert path.status is Status.OPTIMAL
             assert path.steps == whole.steps
+
+
+def test_a_proven_path_has_the_optima_at_its_points(fine: None) -> None:
+    """Also where a solve was cut: here no split pays, as rows contradict each other."""
+    problem = Problem.from_codes([[0], [0], [0], [1], [1], [1]], [0, 0, 1, 0, 1, 1], ordered=True)
+    limits: dict[str, Any] = {"solver": "quantbnb", "limits": Limits(depth=2)}
+    path, _ = stopped_after(0, problem, Fraction(1, 5), None, **limits)
+    assert path.status is Status.OPTIMAL
+    assert [point.lower_bound for point in path.points] == [Fraction(1, 2)]
