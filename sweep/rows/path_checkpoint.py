@@ -133,6 +133,7 @@ class ResumedSeries(Series):
         if self.carries(limits):
             solution = self.solve(lam, limits, initial_tree, monitor)
         elif lam in self._proven:
+            self._forget_state()
             return self._proven[lam]
         else:
             solution = self.solve(lam, limits, self._best(lam, initial_tree), monitor)
@@ -154,6 +155,11 @@ class ResumedSeries(Series):
 
     def state(self) -> dict[str, NDArray[Any]] | None:
         return self.solve.state() if isinstance(self.solve, Series) else None
+
+    def _forget_state(self) -> None:
+        """Forget the state within a solve that was proven after it: the next one is another."""
+        if isinstance(self.solve, Series):
+            self.solve.restore({})
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if not isinstance(self.solve, Series):

@@ -94,6 +94,29 @@ def test_a_finished_path_costs_nothing(problem: solver.Problem) -> None:
     assert found.lams == path.lams
 
 
+def test_a_state_within_a_solve_that_was_proven_since_is_not_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A checkpoint may be newer than the state."""
+    monkeypatch.setattr(driver, "_next_budget", lambda *_: 3)
+    generator = np.random.default_rng(0)
+    codes, target = generator.integers(0, 20, (80, 3)), generator.integers(0, 2, 80)
+    problem = solver.Problem.from_codes(codes, target, ordered=True)
+    own, limits = solver.get_solver("quantbnb")(), solver.Limits(depth=2, splits=2)
+    states = list[Any]()
+
+    def keep(seen: Any) -> None:
+        states.append({name: np.array(array) for name, array in seen.state().items()})
+
+    begun = ResumedSeries(problem, own.series(problem), [], "quantbnb", own.version)
+    path = find_path(problem, LAM, begun, limits, Monitor(snapshot=keep, interval=0.0))
+    state = next(state for state in states if str(state["solving"]))
+    known = parse_solves(begun.dump())
+    known = [one for one in known if str(one.lam) == str(state["solving"])]
+    again = ResumedSeries(problem, own.series(problem), known, "quantbnb", own.version)
+    assert find_path(problem, LAM, again, limits, state=state).trees == path.trees
+
+
 def test_the_row_of_a_stopped_path_says_the_same(problem: solver.Problem) -> None:
     first = Counted(problem, most=3)
     path = find_path(problem, LAM, series(problem, first, []), monitor=Monitor(first.is_stopped))
