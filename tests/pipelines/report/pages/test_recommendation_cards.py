@@ -26,8 +26,10 @@ from pipelines.report.analysis.model_card import judge
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data.store_reader import decompress
 from pipelines.report.output_folder import ReportFolder
+from pipelines.report.pages import write_pages
 from pipelines.report.pages.recommendation_cards import make_cards
 from pipelines.report.write import Figures, gather, gather_report, write_report_data
+from solver.trees.export import CLASS_COLOURS
 from solver.trees.tree import Tree
 from sweep.datasets import Dataset, load_dataset
 from sweep.spec import folds
@@ -280,3 +282,9 @@ def test_a_final_tree_without_a_split_is_said_to_guess(tmp_path: Path) -> None:
     without_dask.finish(tmp_path / "out", parse_spec(text, tmp_path))
     card = cards_of(gather_report(tmp_path / "out"), tmp_path / "report")
     assert card["sentence"].endswith(" This tree has no split: it always predicts 'yes'.")
+
+
+def test_a_class_has_one_colour_in_trees_and_in_bars() -> None:
+    style = (Path(write_pages.__file__).parents[1] / "templates" / "style.css").read_text()
+    found = dict(re.findall(r"\.mix([0-9]) \{ background: (#[0-9A-F]+)", style))
+    assert found == {str(i): colour for i, colour in enumerate(CLASS_COLOURS)}
