@@ -56,7 +56,7 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.constants import FULL
 from solver.kernels.hash_tables import fill_slots, slots_for
-from solver.kernels.jit import ensure_compiled
+from solver.kernels.jit import ensure_compiled, unchecked
 from solver.kernels.packed_rows import tabulate
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
@@ -101,10 +101,14 @@ class ThresholdEngine(GraphEngine):
         self._stale = False
         self._reading: Reading | None = None
         self.compile_seconds = self._compile()
+        # Later calls have the same arrays, or others of the same types.
+        self._init_root, self._step = unchecked(ao_star.init_root), unchecked(ao_star.step)
+        self._propagate, self._read_out = unchecked(ao_star.propagate_bounds), unchecked(read_tree)
         if state is None:
             ao_star.init_root(self.space)
         else:
             self._restore(state)
+        self._own_bytes = self._count_bytes()
 
     @property
     def space(self) -> Space:
@@ -135,7 +139,7 @@ class ThresholdEngine(GraphEngine):
         self.compile_seconds += ensure_compiled(raise_duals, self.space, 0)
 
     def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
-        outcome = ao_star.step(self.space, iterations, target_cost, known_cost)
+        outcome = self._step(self.space, iterations, target_cost, known_cost)
         if self.params.row_duals and self.program.status[SEARCH] >= self.program.status[DUE]:
             self.compile_late()
             self.propagate_bounds()  # or the clock would decide what the root's bound is
@@ -158,6 +162,7 @@ class ThresholdEngine(GraphEngine):
         self.params = self.params._replace(**prices)
         if self.params.row_duals != had_program:  # there is none where splits are free
             self.program, self.duals = new_program(self.table, self.params, self.n_classes)
+            self._own_bytes = self._count_bytes()
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(
             cost_scale, self.unit, self.memo.node_errors[:n]
         )
@@ -165,7 +170,7 @@ class ThresholdEngine(GraphEngine):
         self._stale = True
         self.forget_tree()
         self.before = self.iterations, self.nodes
-        ao_star.init_root(self.space)
+        self._init_root(self.space)
 
     def bytes_repriced(self) -> int:
         """Memory of all arrays after a :meth:`reprice`."""
@@ -181,6 +186,7 @@ class ThresholdEngine(GraphEngine):
         self.reads = False
         self.stack.head[0, stack_frame.LIMIT], self.stack.head[0, stack_frame.DIVING] = bound, 0
         self.log = self.log._replace(events=np.zeros((1024, 2), np.int64))
+        self._own_bytes = self._count_bytes()
 
     def refresh_recent(self) -> None:
         """Give the branches in ``recent`` the bounds that the memo has of them now."""
@@ -194,7 +200,7 @@ class ThresholdEngine(GraphEngine):
         recent.recent_most[:] = np.where(used, excess, -INFINITE).max(axis=1)
 
     def propagate_bounds(self) -> None:
-        ao_star.propagate_bounds(self.space)
+        self._propagate(self.space)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """All that outlives an iteration, by name."""
@@ -230,9 +236,12 @@ class ThresholdEngine(GraphEngine):
 
     @property
     def bytes(self) -> int:
+        return self._own_bytes + self.archive.bytes
+
+    def _count_bytes(self) -> int:
+        """Memory of all arrays but the archive's; it changes where arrays are made or grow."""
         own = bytes_of(self.table, self.memo, self.stack, self.scratch, self.log)
-        own += bytes_of(self.program, self.duals, self.recent)
-        return own + self.archive.bytes
+        return own + bytes_of(self.program, self.duals, self.recent)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The used parts of all arrays that the search needs to continue, as views."""
@@ -288,6 +297,7 @@ class ThresholdEngine(GraphEngine):
         resize_arrays(arrays, lengths)
         if slots > len(self.memo.slots):
             self._make_slots(slots)
+        self._own_bytes = self._count_bytes()
         return True
 
     def _make_slots(self, count: int) -> None:
@@ -351,7 +361,7 @@ class ThresholdEngine(GraphEngine):
         self.memo.node_upper[:n] = INFINITE
         self.memo.node_best[:n] = SMALL
         self._known = INFINITE
-        ao_star.init_root(self.space)
+        self._init_root(self.space)
         slice_ = 1
         while self.upper_bound > goal and (
             self.lower_bound >= goal or (self.iterations < end and not late())
@@ -365,7 +375,7 @@ class ThresholdEngine(GraphEngine):
         if self._reading is None:
             self._reading = new_reading(self.table, self.params, _FIRST_TREE)
         while True:
-            length, cost = read_tree(self.space, self._reading)
+            length, cost = self._read_out(self.space, self._reading)
             if length >= 0:
                 return self._reading.features[:length].tolist(), cost
             size = 4 * len(self._reading.features)

@@ -60,7 +60,7 @@ def resize_arrays(arrays: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]
 
 def bytes_of(*parts: Iterable[Any]) -> int:
     """Memory of all arrays of some named tuples."""
-    return sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray))
+    return sum([a.nbytes for part in parts for a in part if isinstance(a, np.ndarray)])
 
 
 def within_memory(limits: Limits) -> Limits:

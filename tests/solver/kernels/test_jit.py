@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 
-from solver.kernels.jit import ensure_compiled, helper, kernel, popcount
+from solver.kernels.jit import ensure_compiled, helper, kernel, popcount, unchecked
 from solver.kernels.pass_by_reference import by_reference
 from tests.helpers import environment
 from tests.helpers.forked_kernels import ForkedProgram
@@ -175,3 +175,27 @@ def test_a_helper_is_compiled_once_for_constants_and_other_numbers():
     assert call_with_constants(4) == 2 + 2 + 1 + 2 + 3 + 4
     call_with_constants.recompile()  # it may come from the disk, where no helper is compiled
     assert list(add_or_not._dispatcher.overloads) == [(numba.int64, numba.boolean)]
+
+
+@by_reference
+class Growing(NamedTuple):
+    counts: Any
+    step: int
+
+
+@kernel
+def count_on(state, more):
+    for i in range(len(state.counts)):
+        state.counts[i] += state.step + more
+    return len(state.counts)
+
+
+def test_an_unchecked_kernel_does_the_same_also_when_its_arrays_have_grown():
+    state = Growing(np.zeros(2, np.int64), 3)
+    ensure_compiled(count_on, state, 0)
+    at_once = unchecked(count_on)
+    for room in (2, 5, 100_000):  # the last one lies elsewhere
+        state.counts.resize(room, refcheck=False)
+        before = state.counts.copy()
+        assert at_once(state, 1) == count_on(state, 1) == room
+        assert (state.counts - before).tolist() == [8] * room
