@@ -57,10 +57,12 @@ def most_splits(problem: Problem, lam: Fraction) -> int:
 
 def keeps_limits(tree: Tree, limits: Limits) -> bool:
     """Whether a tree keeps the structural limits; leaves without rows may be of any size."""
-    smallest = limits.min_leaf_size or 0
-    sizes = [sum(node.counts) for node in tree.nodes if node.is_leaf]
-    return (
-        (limits.depth is None or tree.depth <= limits.depth)
-        and (limits.splits is None or tree.splits <= limits.splits)
-        and (tree.splits == 0 or all(not 0 < size < smallest for size in sizes))
-    )
+    if limits.depth is not None and tree.depth > limits.depth:
+        return False
+    if limits.splits is not None and tree.splits > limits.splits:
+        return False
+    smallest = limits.min_leaf_size
+    if smallest is None or tree.splits == 0:
+        return True
+    sizes = (sum(node.counts) for node in tree.nodes if node.is_leaf)
+    return all(not 0 < size < smallest for size in sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -28,14 +29,12 @@ def majority_nodes(parts: Parts, counts: NDArray[np.int64]) -> list[Node]:
     A node predicts the class of most weight, the first one in a tie; without rows as its parent.
     """
     reached, parents, features, children = parts
-    leaves = [i for i, below in enumerate(children) if not below]
+    weights: list[list[int]] = [[0] * counts.shape[1] for _ in children]
+    leaves = [i for i, below in enumerate(children) if not below and len(reached[i])]
     # The rows of all leaves are summed at once: leaf by leaf takes most of the time of a tree.
-    order = np.concatenate([reached[i] for i in leaves])
-    sums = np.zeros((len(order) + 1, counts.shape[1]), np.int64)
-    np.cumsum(counts[order], axis=0, out=sums[1:])
-    ends = np.cumsum([0, *(len(reached[i]) for i in leaves)])
-    weights: list[list[int]] = [[] for _ in children]
-    for i, own in zip(leaves, np.diff(sums[ends], axis=0).tolist(), strict=True):
+    rows = counts.take(np.concatenate([reached[i] for i in leaves]), axis=0)
+    begins = [0, *accumulate(len(reached[i]) for i in leaves[:-1])]
+    for i, own in zip(leaves, np.add.reduceat(rows, begins, axis=0).tolist(), strict=True):
         weights[i] = own
     for i in reversed(range(len(children))):
         if children[i]:

@@ -423,7 +423,7 @@ class Problem:
             return "binary"
         return "continuous" if self.ordered else "categorical"
 
-    @property
+    @cached_property
     def max_arity(self) -> int:
         """Most branches of a test, at least 2."""
         return 2 if self.ordered else max(2, int(self.arities.max(initial=2)))
@@ -524,7 +524,7 @@ class Problem:
                     features.append(test)
                 codes = self.branch_codes(test, rows)
                 for c in range(len(shapes) - 1, -1, -1):
-                    pending.append((shapes[c], rows[codes == c], position))
+                    pending.append((shapes[c], rows.compress(codes == c), position))
             else:
                 features.append(None)
         if self.values is None:

@@ -109,17 +109,18 @@ def _rows_of_leaves(problem: Problem, tree: Tree) -> Iterator[tuple[int, Rows]]:
             branches = problem.codes[rows, column]
             if code is not None:
                 branches = branches > code
-        parts = [rows[branches == branch] for branch in range(len(node.children))]
+        parts = [rows.compress(branches == branch) for branch in range(len(node.children))]
         if sum(map(len, parts)) != len(rows):
             raise IndexError(f"node {at} has no branch for one of its rows")
         pending += zip(node.children, parts, strict=True)
 
 
 def _right(problem: Problem, tree: Tree, leaves: Iterable[tuple[int, Rows]]) -> int:
-    """The weight of the rows whose class is that of their leaf, in integers of any size."""
-    return sum(
-        sum(problem.counts[rows, tree.nodes[leaf].prediction].tolist()) for leaf, rows in leaves
-    )
+    """The weight of the rows whose class is that of their leaf; 64 bits hold that of all rows."""
+    ends, rows = zip(*leaves, strict=True)
+    predicted = [tree.nodes[end].prediction for end in ends]
+    classes = np.repeat(predicted, [len(part) for part in rows])
+    return int(problem.counts[np.concatenate(rows), classes].sum())
 
 
 def _sides(problem: Problem, surface: SurfaceTest) -> list[int]:

@@ -60,13 +60,11 @@ def disagreement(
 
 def beyond_limits(tree: Tree, solver: str, limits: Limits) -> str | None:
     """How a tree exceeds the limits; None if it does not."""
-    for name, value, most in (
-        ("depth", tree.depth, limits.depth),
-        ("splits", tree.splits, limits.splits),
-    ):
-        if most is not None and value > most:
+    for name, most in (("depth", limits.depth), ("splits", limits.splits)):
+        if most is not None and (value := getattr(tree, name)) > most:
             return f"solver {solver!r} gives a tree of {name} {value}, the limit is {most}"
-    least, smallest = limits.min_leaf_size, smallest_leaf(tree)
+    least = limits.min_leaf_size
+    smallest = None if least is None else smallest_leaf(tree)
     if least is not None and smallest is not None and smallest < least:
         return f"solver {solver!r} gives a leaf of {smallest}, the least is {least}"
     return None
