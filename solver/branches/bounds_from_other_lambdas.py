@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -54,6 +54,7 @@ class Archive:
 
     def __init__(self) -> None:
         self.records: list[Record] = []
+        self._by_price: list[Record] = []
 
     @property
     def bytes(self) -> int:
@@ -87,19 +88,23 @@ class Archive:
             if lower.dtype != np.float64 or not whole or len(lengths) > 1 or len(lower) > nodes:
                 raise InputError("the state's bounds of other λ do not fit; it is damaged")
             price = Fraction(numerator, denominator)
-            archive.records.append(Record(price, lower, errors, splits, best))
+            archive._keep(Record(price, lower, errors, splits, best))
         return archive
+
+    def _keep(self, record: Record) -> None:
+        self.records.append(record)
+        insort(self._by_price, record, key=lambda record: record.price)
 
     def add(self, cost_scale: CostScale, unit: int, lower: Ints, upper: Ints, best: Ints) -> None:
         """Keep the bounds and trees of a search; costs are those of its prices."""
         error = cost_scale.error * unit
         # A cost is ``error·errors + split·splits`` with ``error`` a multiple of ``tie``, and
         # ``split`` one more than a multiple.
-        splits = np.where(upper < INFINITE, upper % cost_scale.tie, 0)
-        errors = np.where(upper < INFINITE, (upper - splits * cost_scale.split) // error, INFINITE)
-        self.records.append(
-            Record(Fraction(cost_scale.split, error), lower / error, errors, splits, best.copy())
-        )
+        known = upper < INFINITE
+        splits = np.where(known, upper % cost_scale.tie, 0)
+        errors = np.where(known, (upper - splits * cost_scale.split) // error, INFINITE)
+        price = Fraction(cost_scale.split, error)
+        self._keep(Record(price, lower / error, errors, splits, best.copy()))
 
     def carry(self, cost_scale: CostScale, unit: int, fewest: Ints) -> tuple[Ints, Ints, Ints]:
         """Lower bounds, costs of known trees and their first splits, at other prices.
@@ -125,9 +130,8 @@ class Archive:
 
     def _near(self, price: Fraction) -> list[Record]:
         """The records that bounds at a price are taken from."""
-        records = sorted(self.records, key=lambda record: record.price)
-        place = bisect_right(records, price, key=lambda record: record.price)
-        return records[max(place - _NEAREST, 0) : place + _NEAREST]
+        place = bisect_right(self._by_price, price, key=lambda record: record.price)
+        return self._by_price[max(place - _NEAREST, 0) : place + _NEAREST]
 
 
 def compile_carrying() -> float:

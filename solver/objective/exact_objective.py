@@ -173,7 +173,7 @@ class CostScale:
         """The objective of a tree of a cost; it has fewer than M splits."""
         scaled, splits = divmod(cost, self.tie)
         errors = scaled - self.split // self.tie * splits
-        return Fraction(errors, self.error // self.tie * self.total_weight) + self.lam * splits
+        return objective(errors, splits, self.error // self.tie * self.total_weight, self.lam)
 
     def lower_bound(self, cost: int) -> Fraction:
         """The objective that a lower bound on the integer cost proves.
@@ -188,8 +188,10 @@ class CostScale:
     @cached_property
     def _off(self) -> Fraction:
         """What a bound may lose because another price replaces λ."""
-        off = abs(self.lam * self.total_weight - self.ratio) * (self.tie - 1)
-        return off / self.total_weight
+        price, unit = self.lam.as_integer_ratio()
+        error, split = self.error // self.tie, self.split // self.tie
+        off = abs(price * self.total_weight * error - split * unit) * (self.tie - 1)
+        return Fraction(off, unit * error * self.total_weight)
 
 
 def _ratios(
@@ -275,4 +277,5 @@ class SquaredCostScale:
 
 def objective(errors: Errors, splits: int, total_weight: int, lam: Fraction) -> Fraction:
     """``errors / total_weight + λ·splits``, exactly."""
-    return Fraction(errors, total_weight) + lam * splits
+    price, unit = lam.as_integer_ratio()  # in integers: each sum of fractions would be reduced
+    return Fraction(errors * unit + price * splits * total_weight, total_weight * unit)

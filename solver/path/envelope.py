@@ -49,8 +49,55 @@ class Point(NamedTuple):
     lower_bound: Fraction | None
 
 
-Sides = tuple[Fraction | None, Fraction | None, Fraction | None, Fraction | None]
-"""λ and value of the corners on the left and on the right of a λ; None where there is none."""
+class Sides(NamedTuple):
+    """λ and value of the corners on both sides of a λ; None where there is none."""
+
+    low: Fraction | None
+    left: Fraction | None
+    high: Fraction | None
+    right: Fraction | None
+
+    def at(self, lam: Fraction) -> Fraction:
+        """The lower bound at the λ."""
+        return -self.gap(lam, Fraction(0))
+
+    def gap(self, lam: Fraction, value: Fraction) -> Fraction:
+        """How far a value lies above the lower bound at the λ."""
+        between = self._between(lam, value)
+        if between is None:
+            return value if self.left is None else value - self.left
+        # In integers: five operations on fractions would find a common divisor each.
+        (low, left, high, right, at, reached), unit = between
+        above = (reached - left) * (high - low) - (right - left) * (at - low)
+        return Fraction(above, unit * (high - low))
+
+    def excludes_below(self, lam: Fraction, value: Fraction, weight: int) -> bool:
+        """Whether no tree of whole errors has a smaller objective than ``value`` at the λ.
+
+        The line of such a tree passes below ``value`` at λ, and not below the corners on both
+        sides. That leaves few numbers of splits, often none. For each of them the corners tell the
+        least errors, and rounded up these may be too many.
+        """
+        between = self._between(lam, value)
+        if between is None:
+            return self.gap(lam, value) <= 0
+        (low, left, high, right, at, most_cost), unit = between
+        fewest = (right - most_cost) // (high - at) + 1
+        most = -((left - most_cost) // (at - low)) - 1
+        return most - fewest < _MOST_TRIED and all(
+            # The least whole errors, as a share of the weight in units of 1 / (unit · weight).
+            -(-weight * max(left - low * splits, right - high * splits) // unit) * unit
+            >= weight * (most_cost - at * splits)
+            for splits in range(fewest, most + 1)
+        )
+
+    def _between(self, lam: Fraction, value: Fraction) -> tuple[list[int], int] | None:
+        """The four numbers, λ and value as :func:`whole`; None where the bound at λ is a corner's
+        value, or 0."""
+        low, left, high, right = self
+        if low is None or left is None or high is None or right is None or low == lam:
+            return None
+        return whole(low, left, high, right, lam, value)
 
 
 class Envelope:
@@ -91,7 +138,7 @@ class Envelope:
 
     def add(self, lam: Fraction, value: Fraction) -> None:
         """Take a proven point; corners that it makes needless go."""
-        if self._lams and lam >= self._lams[0] and value <= self.at(lam):
+        if self._lams and lam >= self._lams[0] and self.sides(lam).gap(lam, value) <= 0:
             return
         lams, values = self._lams, self._values
         place = bisect_left(lams, lam)
@@ -117,54 +164,22 @@ class Envelope:
 
     def at(self, lam: Fraction) -> Fraction:
         """The lower bound at a λ: on a chord, level beyond the last corner, 0 before the first."""
-        lams, values = self._lams, self._values
-        place = bisect_right(lams, lam)
-        if place == 0:
-            return Fraction(0)
-        low, known = lams[place - 1], values[place - 1]
-        if place == len(lams) or lam == low:
-            return known
-        # In integers: five operations on fractions would find a common divisor each.
-        (left, right), value_unit = whole(known, values[place])
-        (begin, end, here), _ = whole(low, lams[place], lam)
-        rise = left * (end - begin) + (right - left) * (here - begin)
-        return Fraction(rise, value_unit * (end - begin))
+        return self.sides(lam).at(lam)
 
     def sides(self, lam: Fraction) -> Sides:
-        """What :meth:`at` a λ follows from."""
-        place = bisect_right(self._lams, lam)
-        left = (self._lams[place - 1], self._values[place - 1]) if place else (None, None)
-        if place == len(self._lams):
-            return (*left, None, None)
-        return (*left, self._lams[place], self._values[place])
-
-    def excludes_below(self, lam: Fraction, value: Fraction, weight: int) -> bool:
-        """Whether no tree of whole errors has a smaller objective than ``value`` at a λ.
-
-        The line of such a tree passes below ``value`` at λ, and not below the corners on both
-        sides. That leaves few numbers of splits, often none. For each of them the corners tell the
-        least errors, and rounded up these may be too many.
-        """
-        place = bisect_right(self._lams, lam)
-        if not 0 < place < len(self._lams) or self._lams[place - 1] == lam:
-            return value <= self.at(lam)
-        around = slice(place - 1, place + 1)
-        numbers, unit = whole(*self._lams[around], *self._values[around], lam, value)
-        low, high, left, right, at, most_cost = numbers
-        fewest = (right - most_cost) // (high - at) + 1
-        most = -((left - most_cost) // (at - low)) - 1
-        return most - fewest < _MOST_TRIED and all(
-            # The least whole errors, as a share of the weight in units of 1 / (unit · weight).
-            -(-weight * max(left - low * splits, right - high * splits) // unit) * unit
-            >= weight * (most_cost - at * splits)
-            for splits in range(fewest, most + 1)
-        )
+        """What the bound at a λ follows from."""
+        lams, values = self._lams, self._values
+        place = bisect_right(lams, lam)
+        low, left = (lams[place - 1], values[place - 1]) if place else (None, None)
+        high, right = (lams[place], values[place]) if place < len(lams) else (None, None)
+        return Sides(low, left, high, right)
 
 
 def whole(*numbers: Fraction) -> tuple[list[int], int]:
     """Fractions as whole multiples of 1 / unit, and the unit."""
-    unit = math.lcm(*(number.denominator for number in numbers))
-    return [number.numerator * (unit // number.denominator) for number in numbers], unit
+    ratios = [number.as_integer_ratio() for number in numbers]
+    unit = math.lcm(*[denominator for _, denominator in ratios])
+    return [numerator * (unit // denominator) for numerator, denominator in ratios], unit
 
 
 def best_lines(

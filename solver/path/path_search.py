@@ -113,7 +113,9 @@ class PathSearch:
         return path
 
     def _solve(self, lam: Fraction, seconds: float | None) -> Solution:
-        limits, monitor = replace(self.limits, seconds=seconds), self.monitor
+        limits, monitor = self.limits, self.monitor
+        if seconds is not None:
+            limits = replace(limits, seconds=seconds)
         tell = monitor.snapshot
         if tell is not None:
 
@@ -247,9 +249,9 @@ class PathSearch:
     def _line_at(self, lam: Fraction) -> Line:
         return self._line(bisect_right(self.kept, lam, key=lambda pair: pair[1]) - 1)
 
-    def _open(self) -> dict[Fraction, Fraction]:
+    def _open(self) -> list[tuple[Fraction, Fraction]]:
         """The corners that are not proven, and their gaps."""
-        gaps = {}
+        gaps = []
         for line, lam in self.kept:
             # A proven corner stays proven while it is a corner.
             ratio = lam.as_integer_ratio()
@@ -257,33 +259,34 @@ class PathSearch:
                 continue
             sides, known = self.bounds.sides(lam), self.gaps.get(ratio)
             if known is None or known[0] != sides or known[1][:2] != line[:2]:
-                gap = self._gap(line, lam)
+                gap = self._gap(line, lam, sides)
                 if gap is None:
                     self.closed.add(ratio)
                     continue
                 known = self.gaps[ratio] = sides, line, gap
-            gaps[lam] = known[2]
+            gaps.append((lam, known[2]))
         return gaps
 
-    def _gap(self, line: Line | Pruned, lam: Fraction) -> Fraction | None:
-        """The gap at a corner; None if it is proven."""
+    def _gap(self, line: Line | Pruned, lam: Fraction, sides: Sides) -> Fraction | None:
+        """The gap at a corner between the corners of the bounds; None if it is proven."""
         slack = self.problem.tolerance
         reached = objective(line.errors, line.splits, self.weight, lam)
-        gap = reached - self.bounds.at(lam)
-        if gap > slack and self._excludes(lam, reached):
+        gap = sides.gap(lam, reached)
+        if gap <= slack:
+            return None
+        if self._whole_errors_count() and sides.excludes_below(lam, reached, self.weight):
             bound = self.points[lam] = reached - slack
             self.bounds.add(lam, bound)
             return None
-        return gap if gap > slack else None
+        return gap
 
-    def _excludes(self, lam: Fraction, reached: Fraction) -> bool:
-        """Whether no better tree at a corner has whole errors, by what is proven at other λ.
+    def _whole_errors_count(self) -> bool:
+        """Whether proofs at other λ and whole errors can prove a corner.
 
         What a stopped search has proven by then does not count: see :func:`unproven`.
         """
-        if self._was_stopped() or not self.proves or self.problem.task == "regression":
-            return False
-        return self.bounds.excludes_below(lam, reached, self.weight)
+        regression = self.problem.task == "regression"
+        return not regression and self.proves and not self._was_stopped()
 
     def _near(self, lam: Fraction) -> list[Fraction]:
         """The λ of fewer digits on both sides of a corner that cannot be solved at."""
@@ -304,10 +307,15 @@ class PathSearch:
         if not self.proves:
             return next((lam for _, lam in self.kept if self._is_new(lam)), None)
         open_ = self._open()
-        ready = [lam for lam in open_ if lam not in self.unreachable and self._may_go_on(lam)]
+        ready = [
+            (lam not in self.ended, gap, lam)
+            for lam, gap in open_
+            if lam not in self.unreachable and self._may_go_on(lam)
+        ]
         if ready:
-            return max(ready, key=lambda lam: (lam not in self.ended, open_[lam], lam))
-        return next((near for lam in open_ for near in self._near(lam) if self._is_new(near)), None)
+            return max(ready)[2]
+        near = (near for lam, _ in open_ for near in self._near(lam))
+        return next((lam for lam in near if self._is_new(lam)), None)
 
     def _is_new(self, lam: Fraction) -> bool:
         return lam not in self.points and lam not in self.unreachable
@@ -337,7 +345,7 @@ class PathSearch:
 
     def path(self) -> Path:
         """The path so far, after at least one solve."""
-        corners, open_ = [start for _, start in self.kept], self._open()
+        corners, open_ = [start for _, start in self.kept], dict(self._open())
         lines = [self._line(place) for place in range(len(corners))]
         has_proof = any(bound is not None for bound in self.points.values())
         proven = [has_proof and start not in open_ for start in corners]

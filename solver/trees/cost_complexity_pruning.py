@@ -42,10 +42,13 @@ class Pruned(NamedTuple):
         return replace(
             self.whole,
             nodes=tuple(
-                replace(
-                    node,
-                    feature=numbers[node.feature] if kept and node.feature is not None else None,
-                    children=tuple(place[child] for child in node.children) if kept else (),
+                Node(
+                    node.counts,
+                    node.prediction,
+                    numbers[node.feature] if kept and node.feature is not None else None,
+                    tuple([place[child] for child in node.children]) if kept else (),
+                    node.value,
+                    node.squared_error,
                 )
                 for node, kept, stay in zip(nodes, self.kept, stays, strict=True)
                 if stay

@@ -79,7 +79,7 @@ def test_whole_errors_are_excluded_only_if_the_bounds_exclude_them(
         if Fraction(errors, weight) + lam * splits < value
         and all(Fraction(errors, weight) + at * splits >= v for at, v in envelope.corners)
     ]
-    if envelope.excludes_below(lam, value, weight):
+    if envelope.sides(lam).excludes_below(lam, value, weight):
         assert not better
 
 
@@ -93,7 +93,7 @@ def test_between_proven_lines_whole_errors_may_be_too_many(
     points = [Point(low, 3 * low), Point(high, Fraction(right_errors, 10) + high)]
     envelope = Envelope.of(points, Fraction(0), Fraction(1))
     # A tree of two splits and half of the errors, rounded down, would be better.
-    assert envelope.excludes_below(corner, 3 * corner, 10) == excluded
+    assert envelope.sides(corner).excludes_below(corner, 3 * corner, 10) == excluded
 
 
 def test_before_the_first_corner_nothing_is_known() -> None:
