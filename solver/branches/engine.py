@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -382,6 +383,7 @@ class ThresholdEngine(GraphEngine):
             self._reading = new_reading(self.table, self.params, size)
 
 
+@cache
 def _group(name: str) -> str:
     """Arrays of one group grow together."""
     if name.startswith(("pool", "recent")):

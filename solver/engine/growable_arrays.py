@@ -25,9 +25,10 @@ def grown_length(members: Sequence[NDArray[Any]], least: int) -> int:
 
     It doubles, but adds at most 32 MiB beyond the need: new memory is cleared within one slice.
     """
-    room, row = len(members[0]), sum(array[:1].nbytes for array in members)
+    room = len(members[0])
     if least <= room:
         return room
+    row = sum(array[:1].nbytes for array in members)
     return room + max(least - room, min(room, _LARGEST_STEP // max(row, 1)))
 
 
@@ -47,7 +48,10 @@ def grown_lengths(
 
 def bytes_added(arrays: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> int:
     """The memory that :func:`resize_arrays` adds."""
-    return sum(arrays[n][:1].nbytes * (length - len(arrays[n])) for n, length in lengths.items())
+    longer = {
+        name: more for name, length in lengths.items() if (more := length - len(arrays[name]))
+    }
+    return sum(arrays[name][:1].nbytes * more for name, more in longer.items())
 
 
 def resize_arrays(arrays: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> None:
