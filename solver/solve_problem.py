@@ -57,8 +57,8 @@ def solve(
         λ, the price of a split, see :func:`solver.objective.exact_objective.as_lambda`.
     solver : str
         Name in the catalogue. ``auto`` is ``quantbnb`` for regression and for the encoding
-        ``continuous``, otherwise ``branches``. Trees of ``quantbnb`` have depth 2 unless a limit
-        says otherwise.
+        ``continuous``, otherwise ``branches``; trees of that ``quantbnb`` have depth 2 unless a
+        limit says otherwise.
     limits : Limits, optional
         Limits on the search and on the tree.
     initial_tree : Tree, optional
@@ -131,8 +131,8 @@ def regularization_path(
         The smallest λ, see :func:`solver.objective.exact_objective.as_lambda`.
     solver : str
         Name in the catalogue. ``auto`` is ``quantbnb`` for regression and for the encoding
-        ``continuous``, otherwise ``branches``. Trees of ``quantbnb`` have depth 2 unless a limit
-        says otherwise.
+        ``continuous``, otherwise ``branches``; trees of that ``quantbnb`` have depth 2 unless a
+        limit says otherwise.
     limits : Limits, optional
         The limit of seconds holds for the whole path. The limits of nodes and bytes hold for the
         search at each λ. Limits on the tree hold for every tree of the path.

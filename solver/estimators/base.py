@@ -29,7 +29,7 @@ from solver.features.category_values import array_of, refuse_masked
 from solver.features.column_inference import Override
 from solver.features.columns import ColumnSpec
 from solver.features.number_format import at_least, count
-from solver.features.to_pandas import as_frame
+from solver.features.to_pandas import as_frame, check_names
 from solver.limits import Limits
 from solver.notebook_display import to_html
 from solver.objective.exact_objective import as_lambda
@@ -307,6 +307,8 @@ class SparseTree(BaseEstimator):
         if hasattr(X, "to_pandas"):
             X = as_frame(X)
         objects = False
+        if isinstance(X, pd.DataFrame):
+            check_names(X)  # scikit-learn would end in an error of another package
         if y is None or isinstance(X, pd.DataFrame):
             validate_data(self, X, y, reset=reset, skip_check_array=True)
         if not isinstance(X, pd.DataFrame):

@@ -11,6 +11,14 @@ from solver.errors import InputError
 _EXACT = 2.0**53
 
 
+def check_names(table: pd.DataFrame) -> None:
+    """Raise InputError if two columns have the same name."""
+    names = pd.Index([str(name) for name in table.columns])
+    if names.has_duplicates:
+        twice = names[names.duplicated()][0]
+        raise InputError(f"the table has two columns named {twice!r}; rename one of them")
+
+
 def as_frame(table: Any) -> pd.DataFrame:
     """A table as pandas has it.
 
@@ -30,9 +38,7 @@ def as_frame(table: Any) -> pd.DataFrame:
             f"the table is a {type(table).__name__}; give a pandas DataFrame, or what has "
             "to_pandas()"
         )
-    names = [str(name) for name in found.columns]
-    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
-        raise InputError(f"the table has two columns named {twice[0]!r}; rename one of them")
+    check_names(found)
     for name, column in found.items():
         if column.dtype.kind == "f" and (column.abs() >= _EXACT).any():
             given = table[str(name)]

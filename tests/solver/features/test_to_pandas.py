@@ -44,3 +44,12 @@ def test_what_is_no_table_is_refused(given):
     for ask in (tree.predict, tree.apply, tree.predict_proba):
         with pytest.raises(InputError, match="give a pandas DataFrame, or what has to_pandas"):
             ask(given)
+
+
+def test_a_fit_refuses_two_columns_of_one_name():
+    table = pd.DataFrame([[1, 2], [2, 1]], columns=["a", "a"])
+    with pytest.raises(InputError, match="two columns named 'a'; rename one"):
+        BranchesClassifier().fit(table, ["x", "y"])
+    fitted = BranchesClassifier().fit(table.set_axis(["a", "b"], axis=1), ["x", "y"])
+    with pytest.raises(InputError, match="two columns named 'a'; rename one"):
+        fitted.predict(table)
