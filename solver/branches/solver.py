@@ -52,7 +52,7 @@ class Branches(Solver):
     """
 
     name: ClassVar[str] = "branches"
-    version: ClassVar[str] = "11"
+    version: ClassVar[str] = "12"
     certifies: ClassVar[bool] = True
     summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
     capabilities: ClassVar[Capabilities] = Capabilities(

@@ -41,11 +41,11 @@ def address(context: Any, builder: ir.IRBuilder, array: Any, kind: Any, at: Any,
     return builder.bitcast(builder.gep(data, [at]), to.as_pointer())
 
 
-def _spread(builder: ir.IRBuilder, number: Any) -> Any:
+def _spread(builder: ir.IRBuilder, number: Any, kind: Any = _VECTOR) -> Any:
     """A vector of one number."""
-    nothing = ir.Constant(_VECTOR, ir.Undefined)
+    nothing = ir.Constant(kind, ir.Undefined)
     one = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
     return builder.shuffle_vector(one, nothing, everywhere)
 
 
@@ -113,6 +113,23 @@ def add_popcounts(
 
 
 @_intrinsic
+def add_marked(typing_context: Any, out: Any, out_at: Any, number: Any, word: Any) -> Any:
+    """``out[out_at + j] += number`` for the ones ``j`` of a word; there must be 64 numbers."""
+    is_float = out.dtype == types.float64
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        all64 = ir.VectorType(ir.DoubleType() if is_float else _INT, 64)
+        marks = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), 64))
+        before = _load(context, builder, args[0], out, args[1], all64)
+        add = builder.fadd if is_float else builder.add
+        after = add(before, _spread(builder, args[2], all64))
+        _store(context, builder, args[0], out, args[1], builder.select(marks, after, before))
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, out.dtype, types.uint64), codegen
+
+
+@_intrinsic
 def sum_marked(typing_context: Any, numbers: Any, at: Any, word: Any) -> Any:
     """Sum of ``numbers[at + j]`` over the ones ``j`` of a word; there must be 64 numbers."""
 
@@ -124,3 +141,23 @@ def sum_marked(typing_context: Any, numbers: Any, at: Any, word: Any) -> Any:
         return call(builder, "llvm.vector.reduce.add.v64i64", _INT, kept)
 
     return types.uint64(numbers, types.int64, types.uint64), codegen
+
+
+@_intrinsic
+def sum_set(typing_context: Any, numbers: Any, words: Any, n_words: Any) -> Any:
+    """Sum of ``numbers`` over the ones of some words; there must be 64 numbers for each."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        all64 = ir.VectorType(_INT, 64)
+        nothing = ir.Constant(all64, None)
+        total = cgutils.alloca_once_value(builder, nothing)
+        with cgutils.for_range(builder, args[2]) as loop:
+            at = builder.shl(loop.index, ir.Constant(_INT, 6))
+            word = _load(context, builder, args[1], words, loop.index, _INT)
+            marks = builder.bitcast(word, ir.VectorType(ir.IntType(1), 64))
+            there = _load(context, builder, args[0], numbers, at, all64)
+            kept = builder.select(marks, there, nothing)
+            builder.store(builder.add(builder.load(total), kept), total)
+        return call(builder, "llvm.vector.reduce.add.v64i64", _INT, builder.load(total))
+
+    return types.uint64(numbers, words, types.int64), codegen

@@ -19,19 +19,20 @@ import numpy as np
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import raise_split
 from solver.branches.kernels.branch_rows import columns_at
+from solver.branches.kernels.linear_program.best_conjunctions import (
+    begin_search,
+    search_conjunctions,
+    work_expected,
+)
 from solver.branches.kernels.linear_program.master import (
     add_to_pool,
     load_pool,
     shrink_pool,
     solve_pool,
 )
-from solver.branches.kernels.linear_program.pricing import (
-    beam_search,
-    begin_search,
-    search_sets,
-    work_expected,
-)
+from solver.branches.kernels.linear_program.pricing import beam_search
 from solver.branches.kernels.state import (
+    DEPTH,
     DUE,
     FRAMES,
     LARGEST,
@@ -56,7 +57,7 @@ _FIRST = 2**26  # work of the search before the first improvement
 _PRECISION = 1024  # a share of a split's cost by which a conjunction may gain too much
 _CLOSE = 32  # the same, where a search through all conjunctions begins
 _NEAR = 0.998  # share of the pool's optimum that is enough
-_PROMISE = 0.25  # share of the gap that the duals may close at least
+_PROMISE = 0.02  # share of the gap that the duals may close at least
 _WHILE = 2**24  # work at a time
 _LONG = 4.0  # share of the search's work that is too much for one search through all conjunctions
 
@@ -103,8 +104,6 @@ def start_program(s: Space) -> int:
             word = s.stack.words[at + w * n_columns + column]
             u.literal[n, w] = word
             u.literal[n + 1, w] = s.stack.words[w] & ~word
-        u.column[n] = s.table.columns[s.stack.live[0, i]]
-        u.column[n + 1] = u.column[n]
         n += 2
     for i in range(64 * n_words):
         row = s.stack.rows[i]
@@ -170,18 +169,26 @@ def price_some(s: Space, n_literals: int, n_words: int) -> None:
 
 
 @helper
+def begin_pricing(s: Space) -> None:
+    """Let :func:`price_all` begin."""
+    s.program.status[PART], s.program.status[LARGEST], s.program.status[DEPTH] = 1, 0, -1
+
+
+@helper
 def price_all(s: Space, n_literals: int, n_words: int, limit: int) -> bool:
     """Look through all conjunctions, or go on with it: ``LARGEST`` is at least the most that one
     gains. Whether it is done; it stops when the work reaches ``limit``."""
     p = s.program
+    useful = largest_useful(s, n_words)
     while p.status[PART] <= s.stack.head[0, stack_frame.N_CLASSES]:
         set_gains(s, p.status[PART] - 1, n_words)
-        if not search_sets(s, n_words, limit):
+        if p.status[DEPTH] < 0:
+            expect_gain(s)
+            begin_search(s, n_literals, n_words)
+        if not search_conjunctions(s, n_words, useful, limit):
             return False
         pool_found(s, n_words)
         p.status[PART] += 1
-        expect_gain(s)
-        begin_search(s, n_literals, n_words)
     p.status[PART] = 0
     return True
 
@@ -215,14 +222,17 @@ def mix_duals(s: Space, n_words: int) -> None:
 
 
 @helper
-def move_centre(s: Space, n_words: int, total: int) -> None:
-    """Let the duals ``value``, which sum to ``total``, be the centre if they are better."""
+def move_centre(s: Space, n_words: int, total: int) -> bool:
+    """Let the duals ``value``, which sum to ``total``, be the centre if they are better; whether
+    they are."""
     before, split = 0.0, float(s.params.split)
     for i in range(64 * n_words):
         before += s.program.centre[i]
-    if float(total) > before * split:
+    better = float(total) > before * split
+    if better:
         for i in range(64 * n_words):
             s.program.centre[i] = float(s.program.value[i]) / split
+    return better
 
 
 @helper
@@ -232,6 +242,18 @@ def sum_root(s: Space) -> int:
     for i in range(64 * s.stack.head[0, stack_frame.N_WORDS]):
         total += s.stack.duals[i]
     return int(np.int64(total))
+
+
+@helper
+def largest_useful(s: Space, n_words: int) -> int:
+    """The most that a conjunction may gain by the duals ``value`` if they are to be better than the
+    root's own once they are scaled."""
+    total, own = 0, sum_root(s)
+    for i in range(64 * n_words):
+        total += s.program.value[i]
+    if own == 0:
+        return INFINITE
+    return int(float(s.params.split) * float(total) / float(own))
 
 
 @helper
@@ -281,14 +303,15 @@ def improve_duals(s: Space, lower: float, limit: int) -> bool:
         if are_enough(s, least, lower):
             return True
         mix_duals(s, n_words)
+        before = p.status[SIZE]
         price_some(s, n_literals, n_words)
         total = scale_duals(s, n_words, p.status[LARGEST])
-        move_centre(s, n_words, total)
+        changed = move_centre(s, n_words, total) or p.status[SIZE] > before
         # To look through all takes long, so that it must halve the gap.
         if p.status[LARGEST] <= split + split // _CLOSE and 2.0 * float(total) > most + least:
-            p.status[PART], p.status[LARGEST] = 1, 0
-            expect_gain(s)
-            begin_search(s, n_literals, n_words)
+            begin_pricing(s)
+        elif not changed:  # nor will anything
+            return True
     return False
 
 

@@ -177,6 +177,7 @@ class Scratch(NamedTuple):
 
 
 DEEPEST, FOUND, POOL, BEAM = 48, 128, 4096, 32
+_GROUPS = 4  # for each position, in a search through all conjunctions
 """Literals of a conjunction; sets kept of a search, in all, and of a step of a beam search."""
 
 
@@ -191,11 +192,15 @@ class Program(NamedTuple):
     trial: Floats  # (positions,) duals in splits, for the pool alone
     centre: Floats  # (positions,) duals that violate no constraint that is known
     value: Ints  # (positions,) duals that are searched for a violated constraint
-    sets: Words  # (DEEPEST, words) of the conjunction on the way
-    following: Ints  # (DEEPEST, literals) that may follow
-    following_value: Ints  # (DEEPEST, literals) the most that they gain
-    done: Ints  # (DEEPEST, literals) that are done
-    counts: Ints  # (3, DEEPEST) how many may follow; the next of them; how many are done
+    may: Words  # (DEEPEST, 2, width) literals that may follow; columns of ones, of zeros
+    left_out: Words  # (DEEPEST, 2, width) literals of which all is known
+    added: Words  # (DEEPEST, 2, width) literals of the conjunction on the way
+    branched: Ints  # (DEEPEST,) the literal that leads to the next
+    gained: Ints  # (DEEPEST,) what the conjunction that was kept gains
+    column_gain: Ints  # (DEEPEST, columns) what the groups gain whose column is one
+    group: Words  # (groups, width) columns of groups, see ``best_conjunctions``
+    group_gain: Ints  # (groups,)
+    group_end: Ints  # (DEEPEST + 1,) where the groups end
     found: Words  # (FOUND, words)
     found_value: Ints  # (FOUND,)
     status: Ints  # see below
@@ -216,8 +221,9 @@ class Program(NamedTuple):
     TAKEN,
     BEGUN,
     SHARE,
+    WIDTH,
     STATUS,
-) = range(15)
+) = range(16)
 """Operations on words; size of the pool; the search's work at the next improvement; operations of
 the search of trees. Of the search through all conjunctions: the class of their leaf and 1, 0
 between two searches; literals on the way; sets found, and the least gain for the next; the most
@@ -231,13 +237,12 @@ class Duals(NamedTuple):
     """Room to improve row duals; nothing in it outlives the iteration."""
 
     literal: Words  # (literals, words) sets of positions
-    parts: Words  # (literals, words)
-    column: Ints  # (literals,) column of the table
     mask: Words  # (width,) columns of the literals that may follow
-    group_row: Ints  # (power of two,) hash table of rows that are equal in these columns
-    group_gain: Ints
-    group_turn: Ints  # the turn that wrote it
+    held: Words  # (4, width) see ``best_conjunctions.sum_groups``
+    slot_group: Ints  # (power of two,) hash table of groups by their columns
+    slot_turn: Ints  # the turn that wrote it
     turn: Ints  # (1,)
+    rows: Words  # (words,) a conjunction
     beam: Words  # (2 · BEAM, words)
     beam_value: Ints  # (2 · BEAM,)
     load: Floats  # (POOL,) how much of its cost a conjunction's rows have
@@ -248,14 +253,14 @@ class Duals(NamedTuple):
     most: Floats  # (positions,) cost of the row as an error, in splits
     paid: Floats  # (positions,) sum of the prices of a row's conjunctions
     degree: Floats  # (positions,) their number
-    ahead: Floats  # (positions,) see ``linear_program.master``
+    ahead: Words  # (positions,) see ``linear_program.master``
 
 
 def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, Duals]:
     """A program without conjunctions, and room to work on it."""
     words = frame_sizes(table, params, n_classes)[0] // 64 if params.row_duals else 0
     literals = 2 * int(table.columns[-1]) if params.row_duals else 0
-    groups = slots_for(64 * words, 2)
+    groups, width = slots_for(64 * words, 2), (literals // 2 + 63) // 64
     pool, ints, floats = POOL if params.row_duals else 0, np.int64, np.float64
     program = Program(
         pool=np.zeros((pool, words), np.uint64),
@@ -265,24 +270,27 @@ def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, 
         trial=np.zeros(64 * words, floats),
         centre=np.zeros(64 * words, floats),
         value=np.zeros(64 * words, ints),
-        sets=np.zeros((DEEPEST, words), np.uint64),
-        following=np.zeros((DEEPEST, literals), ints),
-        following_value=np.zeros((DEEPEST, literals), ints),
-        done=np.zeros((DEEPEST, literals), ints),
-        counts=np.zeros((3, DEEPEST), ints),
+        may=np.zeros((DEEPEST, 2, width), np.uint64),
+        left_out=np.zeros((DEEPEST, 2, width), np.uint64),
+        added=np.zeros((DEEPEST, 2, width), np.uint64),
+        branched=np.zeros(DEEPEST, ints),
+        gained=np.zeros(DEEPEST, ints),
+        column_gain=np.zeros((DEEPEST, 64 * width), ints),
+        group=np.zeros((_GROUPS * 64 * words, width), np.uint64),
+        group_gain=np.zeros(_GROUPS * 64 * words, ints),
+        group_end=np.zeros(DEEPEST + 1, ints),
         found=np.zeros((FOUND, words), np.uint64),
         found_value=np.zeros(FOUND, ints),
         status=np.zeros(STATUS, ints),
     )
     return program, Duals(
         literal=np.zeros((literals, words), np.uint64),
-        parts=np.zeros((literals, words), np.uint64),
-        column=np.zeros(literals, ints),
-        mask=np.zeros(table.bits.shape[1], np.uint64),
-        group_row=np.zeros(groups, ints),
-        group_gain=np.zeros(groups, ints),
-        group_turn=np.zeros(groups, ints),
+        mask=np.zeros(width, np.uint64),
+        held=np.zeros((4, width), np.uint64),
+        slot_group=np.zeros(groups, ints),
+        slot_turn=np.zeros(groups, ints),
         turn=np.zeros(1, ints),
+        rows=np.zeros(words, np.uint64),
         beam=np.zeros((2 * BEAM, words), np.uint64),
         beam_value=np.zeros(2 * BEAM, ints),
         load=np.zeros(pool, floats),
@@ -293,7 +301,7 @@ def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, 
         most=np.zeros(64 * words, floats),
         paid=np.zeros(64 * words, floats),
         degree=np.zeros(64 * words, floats),
-        ahead=np.zeros(64 * words, floats),
+        ahead=np.zeros(64 * words, np.uint64),
     )
 
 

@@ -14,7 +14,7 @@ from solver.branches.kernels import stack_frame
 from solver.branches.kernels.state import FOUND, SIZE, WORK, Space
 from solver.kernels.constants import ONE, ZERO, Floats, Words
 from solver.kernels.jit import helper, popcount, trailing_zeros
-from solver.kernels.simd import sum_marked
+from solver.kernels.simd import add_marked, sum_marked, sum_set
 
 _STEPS = 100
 _TIGHT = 0.85  # load of a conjunction that stays in a full pool
@@ -88,12 +88,8 @@ def sum_rows(numbers: Floats, words: Words, n_words: int) -> float:
 @helper
 def add_price(s: Space, c: int, n_words: int) -> None:
     """Add the price of a conjunction to what its rows pay."""
-    price = s.program.pool_price[c]
     for w in range(n_words):
-        word = s.program.pool[c, w]
-        while word != ZERO:
-            s.duals.paid[64 * w + trailing_zeros(word)] += price
-            word &= word - ONE
+        add_marked(s.duals.paid, 64 * w, s.program.pool_price[c], s.program.pool[c, w])
 
 
 @helper
@@ -130,16 +126,30 @@ def pay_rows(s: Space, n_words: int) -> None:
 
 
 @helper
-def step_duals(s: Space, n_words: int, pace: float) -> None:
+def unit_of_duals(s: Space, n_words: int) -> float:
+    """A power of 2 such that twice the sum of the largest duals is a whole number of 62 bits.
+
+    Sums of whole numbers are the same in any order, so that vectors can add them.
+    """
+    total, unit = 1.0, 2.0**-40
+    for i in range(64 * n_words):
+        total += 2.0 * s.duals.most[i]
+    while total > unit * 2.0**62:
+        unit *= 2.0
+    return unit
+
+
+@helper
+def step_duals(s: Space, n_words: int, pace: float, per_unit: float) -> None:
     """Raise the duals of rows that pay less than 1, and lower the others; and add them to the
-    mean. ``ahead`` is as far beyond the new duals as they are beyond the old ones."""
+    mean. ``ahead`` is as far beyond the new duals as they are beyond the old ones, in units."""
     for i in range(64 * n_words):
         if s.duals.degree[i] > 0.0:
             before = s.program.trial[i]
             dual = before + (1.0 - s.duals.paid[i]) / (pace * s.duals.degree[i])
             dual = min(max(dual, 0.0), s.duals.most[i])
             s.program.trial[i] = dual
-            s.duals.ahead[i] = 2.0 * dual - before
+            s.duals.ahead[i] = np.uint64(np.int64((2.0 * dual - before) * per_unit))
             s.duals.best[i] += dual / float(_STEPS)
 
 
@@ -153,24 +163,22 @@ def solve_pool(s: Space, n_words: int, cost: float) -> float:
     that of a tree, in splits.
     """
     u, size, n_rows = s.program, s.program.status[SIZE], float(s.stack.head[0, stack_frame.N_ROWS])
-    pace = _PACE * (n_rows / cost) ** 0.5
+    pace, unit = _PACE * (n_rows / cost) ** 0.5, unit_of_duals(s, n_words)
     count_pool(s, n_words)
     pay_rows(s, n_words)
     for i in range(64 * n_words):
         s.duals.best[i] = 0.0
     for _ in range(_STEPS):
-        step_duals(s, n_words, pace)
+        step_duals(s, n_words, pace, 1.0 / unit)
         for i in range(64 * n_words):
             s.duals.paid[i] = 0.0
         for c in range(size):
-            excess = sum_rows(s.duals.ahead, u.pool[c], n_words) - u.pool_cost[c]
+            ahead = np.int64(sum_set(s.duals.ahead, u.pool[c], n_words))
+            excess = float(ahead) * unit - u.pool_cost[c]
             u.pool_price[c] = max(0.0, u.pool_price[c] + pace * excess / float(u.pool_rows[c]))
             if u.pool_price[c] > 0.0:
                 add_price(s, c, n_words)
-    rows = 0
-    for c in range(size):
-        rows += u.pool_rows[c]
-    s.program.status[WORK] += _STEPS * (rows + 2 * size * n_words) // 4
+    s.program.status[WORK] += _STEPS * n_words * (size // 2 + 12)
     return scale_to_pool(s, n_words)
 
 
