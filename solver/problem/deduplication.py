@@ -43,8 +43,9 @@ def collapse(
     np.add.at(counts, (group, labels), weights)
     if not codes.shape[1]:
         return codes[first], counts
-    order = _sorting(codes[first])
-    return codes[first[order]], counts[order]
+    rows = codes.take(first, axis=0)
+    order = _sorting(rows)
+    return rows.take(order, axis=0), counts.take(order, axis=0)
 
 
 def _sorting(rows: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -52,9 +53,21 @@ def _sorting(rows: NDArray[np.int32]) -> NDArray[np.int64]:
     words = _row_words(rows)
     if words.shape[1] <= _MOST_SORTED_WORDS:
         ordered = words.byteswap() if sys.byteorder == "little" else words
-        return np.lexsort(ordered.T[::-1])
+        order = np.argsort(ordered[:, 0])
+        # Few rows have the same first word, and only they are compared by the others.
+        tied = _in_runs(ordered[order, 0])
+        rows_tied = order[tied]
+        order[tied] = rows_tied[np.lexsort(ordered[rows_tied].T[::-1])]
+        return order
     # Sorting whole rows as byte strings is one sort instead of one a word.
     return np.argsort(words.view(f"V{words.shape[1] * 8}").ravel(), kind="stable")
+
+
+def _in_runs(ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Whether each of some ascending numbers equals a neighbour."""
+    same = np.zeros(len(ascending) + 1, np.bool_)
+    np.equal(ascending[1:], ascending[:-1], out=same[1:-1])
+    return same[1:] | same[:-1]
 
 
 def collapse_numbers(
