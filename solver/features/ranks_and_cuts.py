@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solver.features.node_tests import NodeTest, ThresholdTest
+
+Choice: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+"""Gives the threshold of each gap, from arrays of the numbers below and above."""
 
 
 class ThresholdsOnDemand:
@@ -30,22 +33,17 @@ class ThresholdsOnDemand:
     Parameters
     ----------
     values : array of float64, ascending
-    choose : callable
-        Gives the threshold of each gap, from arrays of the numbers below and above.
+    choose : Choice
     """
 
-    def __init__(
-        self,
-        values: NDArray[np.float64],
-        choose: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
-    ) -> None:
+    def __init__(self, values: NDArray[np.float64], choose: Choice) -> None:
         self._values, self._choose = values, choose
 
     def __len__(self) -> int:
         return max(len(self._values) - 1, 0)
 
     def __getitem__(self, gap: int) -> float:
-        return float(self._of(np.array([range(len(self))[gap]]))[0])
+        return thresholds_of([(self, range(len(self))[gap])])[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float64]:
         return np.array(self._all, dtype=dtype, copy=copy)
@@ -53,6 +51,10 @@ class ThresholdsOnDemand:
     @cached_property
     def _all(self) -> NDArray[np.float64]:
         return self._of(np.arange(len(self)))
+
+    def gap(self, gap: int) -> tuple[Choice, NDArray[np.float64]]:
+        """How the threshold of a gap is chosen, and from which two numbers."""
+        return self._choose, self._values[gap : gap + 2]
 
     def _of(self, gaps: NDArray[np.intp]) -> NDArray[np.float64]:
         return self._choose(self._values[gaps], self._values[gaps + 1])
@@ -65,6 +67,24 @@ class ThresholdsOnDemand:
         if len(between):
             count[between] -= numbers[between] <= self._of(count[between] - 1)
         return np.minimum(count, len(self))
+
+
+def thresholds_of(
+    gaps: Sequence[tuple[NDArray[np.float64] | ThresholdsOnDemand, int]],
+) -> list[float]:
+    """The threshold of each gap of some columns. Several are chosen in the time of one."""
+    found = np.zeros(len(gaps))
+    asked: dict[Choice, list[tuple[int, NDArray[np.float64]]]] = {}
+    for place, (thresholds, gap) in enumerate(gaps):
+        if isinstance(thresholds, ThresholdsOnDemand):
+            choose, ends = thresholds.gap(gap)
+            asked.setdefault(choose, []).append((place, ends))
+        else:
+            found[place] = thresholds[gap]
+    for choose, several in asked.items():
+        places, ends_of_all = zip(*several, strict=True)
+        found[list(places)] = choose(*np.array(ends_of_all).T)
+    return found.tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +148,11 @@ class Scale:
 
     def cut(self, code: int) -> ThresholdTest:
         """The test that sends the codes up to ``code`` into branch 0, and larger ones into 1."""
-        threshold, missing = float(self.thresholds[code]), int(self.missing[code])
+        return self.cut_at(code, float(self.thresholds[code]))
+
+    def cut_at(self, code: int, threshold: float) -> ThresholdTest:
+        """As :meth:`cut`, with a threshold that is known."""
+        missing = int(self.missing[code])
         return ThresholdTest(self.column, threshold, missing, self.unit, self.lacked)
 
 
@@ -174,9 +198,17 @@ class CutTests(Sequence[NodeTest]):
     def __getitem__(self, cut: slice) -> Sequence[NodeTest]: ...
     def __getitem__(self, cut: int | slice) -> NodeTest | Sequence[NodeTest]:
         if isinstance(cut, slice):
-            return [self[i] for i in range(*cut.indices(len(self)))]
+            return self.tests_of(range(*cut.indices(len(self))))
         if not -len(self) <= cut < len(self):
             raise IndexError(f"there is no cut {cut}; there are {len(self)}")
-        number, code = self.locate(cut % len(self))
-        feature = self.features[number]
-        return feature.cut(code) if isinstance(feature, Scale) else feature
+        return self.tests_of([cut % len(self)])[0]
+
+    def tests_of(self, cuts: Iterable[int]) -> list[NodeTest]:
+        """The tests of some cuts, at once."""
+        asked = [(self.features[number], code) for number, code in map(self.locate, cuts)]
+        scales = [(test, code) for test, code in asked if isinstance(test, Scale)]
+        thresholds = iter(thresholds_of([(scale.thresholds, code) for scale, code in scales]))
+        return [
+            test.cut_at(code, next(thresholds)) if isinstance(test, Scale) else test
+            for test, code in asked
+        ]

@@ -531,7 +531,11 @@ class Problem:
             nodes = majority_nodes(parts, self.counts)
         else:
             nodes = mean_nodes(parts, self.counts, self.moments)
-        used = {f: self.tests[f] for f in features if f is not None and f < len(self.tests)}
+        asked = dict.fromkeys(f for f in features if f is not None and f < len(self.tests))
+        if isinstance(self.tests, CutTests):
+            used = dict(zip(asked, self.tests.tests_of(asked), strict=True))
+        else:
+            used = {f: self.tests[f] for f in asked}
         used.update({number: test for test, number in others.items()})
         columns = columns_read(self.columns, used.values())
         return Tree(

@@ -85,6 +85,23 @@ def test_thresholds_on_demand_are_those_of_all_gaps(values, others, choose) -> N
         asked[len(asked)]
 
 
+def test_cuts_of_several_columns_are_those_of_each() -> None:
+    numbers = np.array([0.1, 0.3, 2.0, 86_000.0, 200_000.0])
+    one, other = (ThresholdsOnDemand(numbers, c) for c in (roundest_numbers, roundest_moments))
+    kept, missing = np.array([0.5, 7.0]), np.zeros(4, np.int8)
+    scales = [
+        Scale("x", one, missing),
+        Scale("d", other, missing, "date"),
+        Scale("y", kept, missing),
+    ]
+    tests = CutTests([scales[0], scales[0].cut(1), *scales[1:]])
+    each = [*map(scales[0].cut, range(4)), scales[0].cut(1), *map(scales[1].cut, range(4))]
+    each += map(scales[2].cut, range(2))
+    for cuts in ([], [10, 0, 4, 7, 3, 9, 5], range(len(tests))):
+        assert tests.tests_of(cuts) == [each[cut] for cut in cuts]
+    assert [*tests] == each
+
+
 def test_a_missing_number_is_below_every_cut_and_has_a_feature_of_its_own() -> None:
     frame = pd.DataFrame({"x": [np.nan, 1.0, 2.0, 3.0], "y": ["a", "b", "b", "a"]})
     problem = Problem.from_table(frame, "y", "continuous")
