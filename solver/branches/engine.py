@@ -91,7 +91,7 @@ class ThresholdEngine(GraphEngine):
         self.table, self.unit = tabulate(problem)
         self.arities: list[int] = problem.arities.tolist()
         self.params = params_of(problem, cost_scale, constraints, settings, self.unit)
-        self.digest, self.n_classes = problem.digest, problem.n_classes
+        self.n_classes = problem.n_classes
         self.memo: Memo = new_memo(self.params.budgets)
         self.stack: Stack = new_stack(self.table, self.params, self.n_classes)
         self.scratch: Scratch = new_scratch(self.table, self.params, self.n_classes)
@@ -250,7 +250,8 @@ class ThresholdEngine(GraphEngine):
         del arrays["slots"]
         used = self._used()
         kept = {n: array[: used.get(_group(n), len(array))] for n, array in arrays.items()}
-        kept["params"], kept["problem"] = np.array(self.params, np.int64), np.array(self.digest)
+        kept["params"] = np.array(self.params, np.int64)
+        kept["problem"] = np.array(self.problem.digest)
         kept[ROOM] = lengths_of(arrays.values())
         kept[_TREE] = np.array(self.preorder or [], np.int64)
         if self.inherits:
@@ -266,7 +267,7 @@ class ThresholdEngine(GraphEngine):
         if _INHERITED in state:
             others |= {_INHERITED, *(name for name in state if name.startswith(ARCHIVED))}
         names = {*arrays, "params", "problem", _TREE, *(others & set(state))}
-        check_search(state, names, self.digest, self.params)
+        check_search(state, names, self.problem.digest, self.params)
         if state.get(_INHERITED, np.zeros(3)).shape != (3,):
             raise InputError("the state's arrays do not fit; it is damaged")
         load_arrays(arrays, state, state.get(ROOM), BLOCK)

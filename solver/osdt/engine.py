@@ -21,7 +21,7 @@ from solver.engine.growable_arrays import (
 )
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.hash_tables import fill_slots, slots_for
-from solver.kernels.jit import ensure_compiled
+from solver.kernels.jit import ensure_compiled, unchecked
 from solver.limits import Limits
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.osdt import branch_and_bound, search_counters
@@ -88,7 +88,7 @@ class OsdtEngine(Engine):
         settings: Mapping[str, Any],
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        self.digest = problem.digest
+        self.problem = problem
         self.params = params_of(problem, cost_scale, constraints, limits.splits, settings)
         self._most_trees = INFINITE if limits.nodes is None else limits.nodes
         table, classes = tabulate(problem), problem.n_classes
@@ -102,6 +102,7 @@ class OsdtEngine(Engine):
         )
         self._lower_bound = 0
         self.compile_seconds = self._compile()
+        self._search = unchecked(branch_and_bound.step)
         if state is None:
             branch_and_bound.init_root(self.space)
         else:
@@ -124,7 +125,7 @@ class OsdtEngine(Engine):
             used[search_counters.KNOWN] = min(int(used[search_counters.KNOWN]), int(cost) + 1)
 
     def step(self, iterations: int, target_cost: int) -> int:
-        return branch_and_bound.step(self.space, iterations, target_cost, self._most_trees)
+        return self._search(self.space, iterations, target_cost, self._most_trees)
 
     def propagate_bounds(self) -> None:
         """Find the least lower bound in the queue: exactly in a short one, else by its classes.
@@ -261,7 +262,7 @@ class OsdtEngine(Engine):
         return {
             **kept,
             "params": np.array(self.params, np.int64),
-            "problem": np.array(self.digest),
+            "problem": np.array(self.problem.digest),
             ROOM: lengths_of(self._kept().values()),
         }
 
@@ -278,7 +279,7 @@ class OsdtEngine(Engine):
         """Continue from a state."""
         arrays = self._kept()
         names = {*arrays, "params", "problem", ROOM}
-        check_search(state, names, self.digest, self.params)
+        check_search(state, names, self.problem.digest, self.params)
         load_arrays(arrays, state, state[ROOM])
         self._lower_bound = int(arrays["lower_bound"][0])
         self._make_slots(slots_for(len(self.space.leaves.leaf_hash)))

@@ -12,7 +12,7 @@ from solver.engine.driver import Engine
 from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Words
-from solver.kernels.jit import ensure_compiled
+from solver.kernels.jit import ensure_compiled, unchecked
 from solver.kernels.packed_rows import packed
 from solver.objective.exact_objective import INFINITE, CostScale, SquaredCostScale
 from solver.problem.problem import Problem
@@ -119,6 +119,7 @@ class ProperEngine(Engine):
         self._lower_bound = min(self.leaf, self._least)
         self._shape: tuple[Partition, Shape] = -1, -1
         self.compile_seconds = self._compile()
+        self._step = unchecked(self._step)  # `load` looks at the types of the same arrays
         if self.finder is not None:
             self.compile_seconds += self.finder.compile_seconds
         if family != "axis":  # of a later stage

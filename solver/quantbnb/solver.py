@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -151,7 +151,7 @@ class QuantBnB(Solver):
                 )  # fmt: skip
                 if self.shard is not None and self.is_divided:
                     return SquaresShardEngine(*squares, shard=self.shard)
-                return SquaresEngine(*squares, problem.digest, state)
+                return SquaresEngine(*squares, lambda: problem.digest, state)
             return self._engine(problem, cost_scale, constraints, state, limits.bytes)
 
         limits = within_memory(limits)
@@ -230,10 +230,12 @@ class QuantBnB(Solver):
 
 def _parts(
     problem: Problem, cost_scale: CostScale, constraints: TreeConstraints
-) -> tuple[NDArray[np.int32], Ints, NDArray[np.int32], CostScale, TreeConstraints, str]:
+) -> tuple[
+    NDArray[np.int32], Ints, NDArray[np.int32], CostScale, TreeConstraints, Callable[[], str]
+]:
     """What every engine of classes is made of."""
     rows = problem.codes, problem.counts, problem.arities
-    return *rows, cost_scale, constraints, problem.digest
+    return *rows, cost_scale, constraints, lambda: problem.digest
 
 
 class _Carrying(QuantBnB):

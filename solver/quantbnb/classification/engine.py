@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from solver.engine.growable_arrays import bytes_of, check_search
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
-from solver.kernels.jit import ensure_compiled, is_compiled
+from solver.kernels.jit import ensure_compiled, is_compiled, unchecked
 from solver.objective.exact_objective import CostScale
 from solver.quantbnb.classification import best_first_search, sorted_table
 from solver.quantbnb.classification.carried_bounds import nothing
@@ -66,8 +66,8 @@ class QuantEngine(Engine):
         Integer weights.
     arities : (features,)
         Number of codes of each feature.
-    digest, state : str, mapping
-        The name of the problem in states, and what :meth:`state` gave in the same search.
+    digest, state : callable, mapping
+        Gives the name of the problem in states, and what :meth:`state` gave in the same search.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class QuantEngine(Engine):
         arities: NDArray[np.int32],
         cost_scale: CostScale,
         constraints: TreeConstraints,
-        digest: str = "",
+        digest: Callable[[], str] = str,
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.codes, self.counts, self.cost_scale, self.digest = codes, counts, cost_scale, digest
@@ -121,7 +121,11 @@ class QuantEngine(Engine):
             self._progress[3:] = leaf, 1
         self.table: Table | None = None
         self._filled = 0
-        self.compile_seconds = 0.0 if depth == 0 else self._compile()
+        self.compile_seconds = 0.0
+        if depth > 0:
+            self.compile_seconds = self._compile()
+            # `restore_parts` looks at the types of the same arrays.
+            self._search = unchecked(best_first_search.step)
         if state is not None:
             self._restore(state)
         self.propagate_bounds()
@@ -191,7 +195,7 @@ class QuantEngine(Engine):
         if self._filled < len(self.arities):
             self._fill_some()
             return RUNNING
-        outcome = best_first_search.step(
+        outcome = self._search(
             self.table, self.params, self.parts, self.scratch, self.levels, self.top,
             self.others, self.known, self.most, iterations, target_cost,
         )  # fmt: skip
@@ -309,12 +313,12 @@ class QuantEngine(Engine):
             "top": self.top,
             "progress": self._progress,
             "params": np.array(self._prices, np.int64),
-            "problem": np.array(self.digest),
+            "problem": np.array(self.digest()),
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state."""
-        check_search(state, set(QuantEngine.state(self)), self.digest, self._prices)
+        check_search(state, set(QuantEngine.state(self)), self.digest(), self._prices)
         code = state["code"]
         points = code.shape[1] if code.ndim == 2 else 0
         # One that has not begun has but a leaf.

@@ -9,7 +9,7 @@ these the first feature and the lowest code.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from solver.engine.driver import Engine
 from solver.engine.growable_arrays import ROOM, bytes_of, check_search
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
-from solver.kernels.jit import ensure_compiled
+from solver.kernels.jit import ensure_compiled, unchecked
 from solver.quantbnb.regression import best_first_search
 from solver.quantbnb.regression.simd import LANES
 from solver.quantbnb.regression.state import (
@@ -73,8 +73,8 @@ class SquaresEngine(Engine):
         Price of a split, in units of the weighted squared error.
     allowed : float, optional
         Largest allowed ``tolerance``: with many rows, ties are broken less well.
-    digest, state : str, mapping
-        The name of the problem in states, and what :meth:`state` gave in the same search.
+    digest, state : callable, mapping
+        Gives the name of the problem in states, and what :meth:`state` gave in the same search.
 
     Raises
     ------
@@ -101,7 +101,7 @@ class SquaresEngine(Engine):
         split: float = 0.0,
         min_leaf: int = 1,
         allowed: float | None = None,
-        digest: str = "",
+        digest: Callable[[], str] = str,
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.codes, self.digest = codes, digest
@@ -142,7 +142,10 @@ class SquaresEngine(Engine):
         self._done = self._scratch.done
         self._filled, self._best_gain = 0, 0.0
         self.ended = depth == 0
-        self.compile_seconds = 0.0 if self.ended else self._compile()
+        self.compile_seconds = 0.0
+        if not self.ended:
+            self.compile_seconds = self._compile()
+            self._search = unchecked(best_first_search.step)  # `rebuild` looks at the same types
         if state is not None:
             self._restore(state)
 
@@ -163,7 +166,7 @@ class SquaresEngine(Engine):
             self.ended = self._fill_some()
             return PROVEN if self.ended else RUNNING
         most = math.ldexp(float(target_cost), -self.unit)
-        outcome = best_first_search.step(
+        outcome = self._search(
             self.parts, self.params, self._scratch, self.levels, iterations, most
         )
         self.ended = outcome == PROVEN
@@ -313,13 +316,13 @@ class SquaresEngine(Engine):
             "ended": np.array([self.ended]),
             ROOM: np.array([self.levels.code.shape[1]], np.int64),
             "params": np.array([*self.params, self.depth]),
-            "problem": np.array(self.digest),
+            "problem": np.array(self.digest()),
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state."""
         names = {*self.levels._fields, "done", "ended", ROOM, "params", "problem"}
-        check_search(state, names, self.digest, (*self.params, self.depth))
+        check_search(state, names, self.digest(), (*self.params, self.depth))
         try:
             points = int(state[ROOM][0])
             self.levels = new_levels(len(self.levels.code), self.params.features, points)

@@ -248,7 +248,7 @@ def test_a_state_of_another_search_is_refused() -> None:
     with pytest.raises(InputError, match="another λ, options or limits"):
         engine_of(x, y, weights, depth=3, state=state)
     with pytest.raises(InputError, match="another problem"):
-        engine_of(x, y, weights, depth=2, digest="other", state=state)
+        engine_of(x, y, weights, depth=2, digest=lambda: "other", state=state)
     with pytest.raises(InputError, match="do not fit"):
         engine_of(x, y, weights, depth=2, state={**state, "low": state["code"]})
 
