@@ -54,9 +54,9 @@ class ShardEngine(ThresholdEngine):
     ``most_bytes`` is the limit on memory. See :class:`ThresholdEngine` for the others.
     """
 
-    _sooner = 8
+    _sooner = 512
     """After how many times less work the first shard begins to improve the duals."""
-    _head_start = 2
+    _head_start = 16
     """How many times the work of all shards the first one may take for them."""
 
     def __init__(
@@ -115,7 +115,7 @@ class ShardEngine(ThresholdEngine):
     def _improves_duals(self) -> bool:
         """Whether it improves the duals for all shards, which are divided.
 
-        The duals hold for the whole table, so one shard is enough. It begins after an eighth of
+        The duals hold for the whole table, so one shard is enough. It begins after 1/512 of
         the work that an undivided search does before, and it may take nearly all of its time:
         the others search meanwhile, and help it later.
         """

@@ -46,7 +46,7 @@ from tests.solver.million.shards_in_turn import slices_of_one_step, solve_in_tur
 
 Options = dict[str, Any]
 
-LATER = 2**26
+LATER = 2**25
 """After how much work ``row_duals`` are improved first: ``_FIRST`` of the kernels."""
 LITTLE = 4096
 """The work of an iteration or two."""
