@@ -284,6 +284,17 @@ def _settle(
 
 
 @helper
+def _weigh(scratch: Sweep, classes: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Weights of both parts of a split, and those of their largest classes."""
+    weights, most = (0, 0), (0, 0)
+    for k in range(classes):
+        a, b = scratch.totals[k], scratch.totals[classes + k]
+        weights = (weights[0] + a, weights[1] + b)
+        most = (max(most[0], a), max(most[1], b))
+    return weights, most
+
+
+@helper
 def evaluate(
     table: Table,
     params: Params,
@@ -316,12 +327,7 @@ def evaluate(
     blocks = padded // BLOCK
     divide_totals(table, part, scratch, feature, code)
     scratch.evaluations[0] += 1
-    weights = (0, 0)
-    most = (0, 0)
-    for k in range(classes):
-        a, b = scratch.totals[k], scratch.totals[classes + k]
-        weights = (weights[0] + a, weights[1] + b)
-        most = (max(most[0], a), max(most[1], b))
+    weights, most = _weigh(scratch, classes)
     for side in range(2):
         # A useful stump has fewer errors than this, and is better than a leaf.
         errors = (caps[side] - params.split + params.error - 1) // params.error
