@@ -12,6 +12,7 @@ from typing import Any
 
 from distributed import Nanny, NannyPlugin, Status
 
+from sweep.worker.fork_server import let_one_thread_read_each_exit_code
 from sweep.worker.worker_watchdogs import MEMORY_EXIT, TIME_EXIT
 
 ENDED = "worker-ended"
@@ -25,7 +26,7 @@ _TELL_SECONDS = 5.0
 MEMORY_TOPIC = "worker-restart-memory"
 """Dask's topic of workers that their nannies end for want of memory."""
 
-_ORPHAN_EXIT = 255
+_LOST_EXIT = 255  # what Dask and Python tell when nobody knows the exit code
 _FROM_OUTSIDE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
 _REMOVALS = {
@@ -70,7 +71,7 @@ class End:
         """Whether somebody ended a worker that was well: nothing that it was at is to blame."""
         if self.used is not None or self.code is None or self.silent:
             return False
-        return self.code in (0, _ORPHAN_EXIT) or -self.code in _FROM_OUTSIDE
+        return self.code in (0, _LOST_EXIT) or -self.code in _FROM_OUTSIDE
 
     def __str__(self) -> str:
         """What the process did: goes on from ``the worker``."""
@@ -97,7 +98,7 @@ _CODES = {
     0: "was asked to end, and did (exit code 0)",
     MEMORY_EXIT: f"was ended by treesweep's guard of memory (exit code {MEMORY_EXIT})",
     TIME_EXIT: f"was ended by treesweep's guard of time (exit code {TIME_EXIT})",
-    _ORPHAN_EXIT: f"ended because its nanny was gone (exit code {_ORPHAN_EXIT})",
+    _LOST_EXIT: f"ended, or its fork server did: how is not known (exit code {_LOST_EXIT})",
 }
 
 
@@ -133,6 +134,7 @@ class TellExits(NannyPlugin):
         # Dask has no hook for it; a Dask without this method makes exits unknown, no more.
         if hasattr(nanny, "_on_worker_exit"):
             nanny._on_worker_exit = partial(_tell, nanny)  # type: ignore[method-assign]
+            let_one_thread_read_each_exit_code()
 
 
 async def _tell(nanny: Nanny, code: int) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Mapping
-from multiprocessing import forkserver
+from multiprocessing import connection, forkserver, popen_forkserver
 
 import dask
 
@@ -41,3 +42,25 @@ def start_fork_server() -> None:
     finally:
         for name in new:
             del os.environ[name]
+
+
+_read_exit_code = popen_forkserver.Popen.poll
+_reading = threading.Lock()
+
+
+def let_one_thread_read_each_exit_code() -> None:
+    """Mend a race of Python: two threads that ask how a forked process ended may get 255.
+
+    The fork server sends the exit code once. The thread of a nanny waits for it, and every start
+    of another process asks for it, too; who comes second finds nothing and puts 255 in its place
+    (github.com/python/cpython/issues/130895, open in Python 3.14).
+    """
+    popen_forkserver.Popen.poll = _poll  # type: ignore[assignment, method-assign]
+
+
+def _poll(process: popen_forkserver.Popen, flag: int = os.WNOHANG) -> int | None:
+    timeout = 0 if flag == os.WNOHANG else None
+    if process.returncode is None and connection.wait([process.sentinel], timeout):
+        with _reading:  # the process has ended, so this takes no time; the second finds the code
+            _read_exit_code(process, os.WNOHANG)
+    return process.returncode

@@ -20,7 +20,7 @@ from sweep.worker.worker_watchdogs import MEMORY_EXIT, TIME_EXIT
         (End(-63), "was killed by signal 63 (not known here)", False),
         (End(3), "ended with exit code 3", False),
         (End(0), "was asked to end, and did (exit code 0)", True),
-        (End(255), "ended because its nanny was gone (exit code 255)", True),
+        (End(255), "ended, or its fork server did: how is not known (exit code 255)", True),
         (End(TIME_EXIT), "was ended by treesweep's guard of time (exit code 71)", False),
         (End(MEMORY_EXIT), "was ended by treesweep's guard of memory (exit code 70)", False),
         (End(-15, used=2**30), "was ended by its nanny: it used 1,024 MiB, near the worker's memory_limit", False),
