@@ -84,6 +84,12 @@ def same_branch(s: Space, node: int, n_rows: int) -> bool:
                 if s.table.bits[s.scratch.rows[i], w] & s.scratch.care[w] != s.scratch.want[w]:
                     return False
         return True
+    return same_literals(s, node)
+
+
+@helper
+def same_literals(s: Space, node: int) -> bool:
+    """Whether the first of ``scratch.literals``, as many as a node has, are the node's."""
     start, length = s.memo.node_literals[node, 0], s.memo.node_literals[node, 1]
     for i in range(length):
         found = False
@@ -115,6 +121,21 @@ def find(s: Space, n_rows: int, depth: int, value: np.uint64) -> int:
     while s.memo.slots[slot] >= 0:
         node = s.memo.slots[slot]
         if same_hash(s, n_rows, depth, value, node) and same_branch(s, node, n_rows):
+            return int(node)
+        slot = (slot + 1) & last
+    return -1
+
+
+@helper
+def find_literals(s: Space, n_rows: int, depth: int, value: np.uint64) -> int:
+    """The node of ``scratch.literals``, with the :func:`branch_hash` of its rows; −1 if there is
+    none, though a node of other literals may have the same rows."""
+    last = len(s.memo.slots) - 1
+    slot = np.int64(value & np.uint64(last))
+    while s.memo.slots[slot] >= 0:
+        node = s.memo.slots[slot]
+        alike = s.memo.node_literals[node, 1] == depth and same_hash(s, n_rows, depth, value, node)
+        if alike and same_literals(s, node):
             return int(node)
         slot = (slot + 1) & last
     return -1

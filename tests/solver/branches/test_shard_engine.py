@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from solver.branches import params
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.lp_dual_bounds import tell_duals
-from solver.branches.kernels.state import DUE, FRAMES, WORK
+from solver.branches.kernels.shard_bound_exchange import absorb
+from solver.branches.kernels.state import DUE, FRAMES, NODES, WORK
 from solver.branches.shard_engine import ShardEngine
 from solver.branches.solver import Branches
 from solver.engine import driver
@@ -331,6 +332,31 @@ def test_branches_that_are_told_are_kept_with_their_rows(
         assert second.recent.recent_weight[block, lane] == table.weights[rows].sum()
         assert second.recent.recent_lower[block, lane] == -memo.node_lower[node, 0]
         assert memo.node_rows[node] == rows.sum()
+
+
+def hear(engine: ShardEngine, record: list[int]) -> None:
+    """Let a shard absorb one record."""
+    told = np.array(record, np.int64)
+    while absorb(engine.space, engine._told, told, 0) == 0:
+        assert engine.grow(None)
+
+
+def test_what_is_told_of_a_branch_goes_to_it_and_not_to_one_of_the_same_hash(hard: Problem) -> None:
+    engine = engine_of(hard, Fraction(1, 120), Shard(0, 2))
+    while engine.iterations < 512:
+        assert engine.step(64, -1) != FULL or engine.grow(None)
+    for node in range(1, 200):
+        memo, before = engine.memo, int(engine.memo.used[NODES])
+        start, count = memo.node_literals[node].tolist()
+        literals, low = memo.literals[start : start + count].tolist(), int(memo.node_lower[node, 0])
+        head = [int(memo.node_rows[node]), int(memo.node_hash[node].view(np.int64))]
+        hear(engine, [2 * count, low + 1, *head, *literals[::-1]])
+        assert engine.memo.used[NODES] == before
+        assert engine.memo.node_lower[node, 0] == low + 1
+        # The other side of the branch's last split has other rows.
+        hear(engine, [2 * count, low + 2, *head, *literals[:-1], literals[-1] ^ 1])
+        assert engine.memo.used[NODES] == before + 1
+        assert engine.memo.node_lower[[node, before], 0].tolist() == [low + 1, low + 2]
 
 
 def test_a_part_that_hears_nothing_improves_duals_itself(hard: Problem) -> None:
