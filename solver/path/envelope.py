@@ -7,16 +7,20 @@ never falls. The known lines bound it from above, the chords of proven points fr
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from solver.objective.exact_objective import Errors
 from solver.trees.tree import Tree
 
 _MOST_TRIED = 100
 """Numbers of splits that are tried to prove a corner without a search."""
+
+
+Ratio: TypeAlias = tuple[int, int]
+"""Numerator and denominator, which is above 0; λ are in lowest terms. Most of a path's time was
+that of fractions, each of whose operations finds a common divisor."""
 
 
 class Line(NamedTuple):
@@ -52,26 +56,26 @@ class Point(NamedTuple):
 class Sides(NamedTuple):
     """λ and value of the corners on both sides of a λ; None where there is none."""
 
-    low: Fraction | None
-    left: Fraction | None
-    high: Fraction | None
-    right: Fraction | None
+    low: Ratio | None
+    left: Ratio | None
+    high: Ratio | None
+    right: Ratio | None
 
-    def at(self, lam: Fraction) -> Fraction:
+    def at(self, lam: Ratio) -> Ratio:
         """The lower bound at the λ."""
-        return -self.gap(lam, Fraction(0))
+        above, unit = self.gap(lam, (0, 1))
+        return -above, unit
 
-    def gap(self, lam: Fraction, value: Fraction) -> Fraction:
+    def gap(self, lam: Ratio, value: Ratio) -> Ratio:
         """How far a value lies above the lower bound at the λ."""
         between = self._between(lam, value)
         if between is None:
-            return value if self.left is None else value - self.left
-        # In integers: five operations on fractions would find a common divisor each.
+            return value if self.left is None else _minus(value, self.left)
         (low, left, high, right, at, reached), unit = between
         above = (reached - left) * (high - low) - (right - left) * (at - low)
-        return Fraction(above, unit * (high - low))
+        return above, unit * (high - low)
 
-    def excludes_below(self, lam: Fraction, value: Fraction, weight: int) -> bool:
+    def excludes_below(self, lam: Ratio, value: Ratio, weight: int) -> bool:
         """Whether no tree of whole errors has a smaller objective than ``value`` at the λ.
 
         The line of such a tree passes below ``value`` at λ, and not below the corners on both
@@ -80,7 +84,7 @@ class Sides(NamedTuple):
         """
         between = self._between(lam, value)
         if between is None:
-            return self.gap(lam, value) <= 0
+            return self.gap(lam, value)[0] <= 0
         (low, left, high, right, at, most_cost), unit = between
         fewest = (right - most_cost) // (high - at) + 1
         most = -((left - most_cost) // (at - low)) - 1
@@ -91,7 +95,7 @@ class Sides(NamedTuple):
             for splits in range(fewest, most + 1)
         )
 
-    def _between(self, lam: Fraction, value: Fraction) -> tuple[list[int], int] | None:
+    def _between(self, lam: Ratio, value: Ratio) -> tuple[list[int], int] | None:
         """The four numbers, λ and value as :func:`whole`; None where the bound at λ is a corner's
         value, or 0."""
         low, left, high, right = self
@@ -108,8 +112,8 @@ class Envelope:
     """
 
     def __init__(self, corners: Sequence[tuple[Fraction, Fraction]]) -> None:
-        self._lams = [lam for lam, _ in corners]
-        self._values = [value for _, value in corners]
+        self._lams = [lam.as_integer_ratio() for lam, _ in corners]
+        self._values = [value.as_integer_ratio() for _, value in corners]
 
     @classmethod
     def of(cls, points: Iterable[Point], floor: Fraction, leaf_loss: Fraction) -> Envelope:
@@ -134,15 +138,21 @@ class Envelope:
     @property
     def corners(self) -> list[tuple[Fraction, Fraction]]:
         """(λ, value) from the left, with rising values and falling slopes."""
-        return list(zip(self._lams, self._values, strict=True))
+        pairs = zip(self._lams, self._values, strict=True)
+        return [(Fraction(*lam), Fraction(*value)) for lam, value in pairs]
 
     def add(self, lam: Fraction, value: Fraction) -> None:
         """Take a proven point; corners that it makes needless go."""
-        if self._lams and lam >= self._lams[0] and self.sides(lam).gap(lam, value) <= 0:
-            return
+        self.add_ratio(lam.as_integer_ratio(), value.as_integer_ratio())
+
+    def add_ratio(self, lam: Ratio, value: Ratio) -> None:
+        """As :meth:`add`."""
         lams, values = self._lams, self._values
-        place = bisect_left(lams, lam)
-        if place < len(lams) and lams[place] == lam:
+        place = place_after(lams, lam)  # of the first corner beyond
+        if place and self._sides(place).gap(lam, value)[0] <= 0:
+            return
+        if place and lams[place - 1] == lam:
+            place -= 1
             values[place] = value
         else:
             lams.insert(place, lam)
@@ -157,27 +167,54 @@ class Envelope:
         """Whether a corner that has a left neighbour lies on or below what its neighbours prove."""
         lams, values = self._lams, self._values
         if place + 1 == len(lams):
-            return values[place] <= values[place - 1]
+            return _minus(values[place], values[place - 1])[0] <= 0
         here = slice(place - 1, place + 2)
         (low, lam, high), (left, value, right) = whole(*lams[here])[0], whole(*values[here])[0]
         return (value - left) * (high - low) <= (right - left) * (lam - low)
 
     def at(self, lam: Fraction) -> Fraction:
         """The lower bound at a λ: on a chord, level beyond the last corner, 0 before the first."""
-        return self.sides(lam).at(lam)
+        ratio = lam.as_integer_ratio()
+        return Fraction(*self.sides(ratio).at(ratio))
 
-    def sides(self, lam: Fraction) -> Sides:
+    def sides(self, lam: Ratio) -> Sides:
         """What the bound at a λ follows from."""
+        return self._sides(place_after(self._lams, lam))
+
+    def _sides(self, place: int) -> Sides:
+        """The corners before a place, and at it."""
         lams, values = self._lams, self._values
-        place = bisect_right(lams, lam)
         low, left = (lams[place - 1], values[place - 1]) if place else (None, None)
         high, right = (lams[place], values[place]) if place < len(lams) else (None, None)
         return Sides(low, left, high, right)
 
 
-def whole(*numbers: Fraction) -> tuple[list[int], int]:
-    """Fractions as whole multiples of 1 / unit, and the unit."""
-    ratios = [number.as_integer_ratio() for number in numbers]
+def place_after(lams: Sequence[Ratio], lam: Ratio) -> int:
+    """How many of some sorted λ are not above a λ, as :func:`bisect.bisect_right`."""
+    over, under = lam
+    low, high = 0, len(lams)
+    while low < high:
+        middle = (low + high) // 2
+        numerator, denominator = lams[middle]
+        if over * denominator < numerator * under:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def is_above(one: Ratio, other: Ratio) -> bool:
+    """Whether a ratio is greater than another one."""
+    return one[0] * other[1] > other[0] * one[1]
+
+
+def _minus(one: Ratio, other: Ratio) -> Ratio:
+    """The difference, not in lowest terms."""
+    return one[0] * other[1] - other[0] * one[1], one[1] * other[1]
+
+
+def whole(*ratios: Ratio) -> tuple[list[int], int]:
+    """Ratios as whole multiples of 1 / unit, and the unit."""
     unit = math.lcm(*[denominator for _, denominator in ratios])
     return [numerator * (unit // denominator) for numerator, denominator in ratios], unit
 
@@ -190,20 +227,28 @@ def best_lines(
     Where two lines meet, the one of fewer splits begins. A line that is least at one λ only is
     left out.
     """
-    first = lam_min.as_integer_ratio()
-    kept: list[tuple[AnyLine, tuple[int, int]]] = []  # where it begins, as a ratio
+    kept = best_lines_from(lines, lam_min.as_integer_ratio(), weight)
+    return [(line, Fraction(*start)) for line, start in kept]
+
+
+def best_lines_from(
+    lines: Iterable[AnyLine], first: Ratio, weight: int
+) -> list[tuple[AnyLine, Ratio]]:
+    """As :func:`best_lines`."""
+    kept: list[tuple[AnyLine, Ratio]] = []
     for line in sorted(lines, key=lambda line: (-line.splits, line.errors)):
         start = first
         while kept:
-            last, (over, under) = kept[-1]
+            last, begun = kept[-1]
             if last.splits == line.splits:  # and no more errors
                 break
             more, unit = (line.errors - last.errors).as_integer_ratio()
             saved = unit * weight * (last.splits - line.splits)
-            if more * under > over * saved:
-                start = more, saved
+            if is_above((more, saved), begun):
+                common = math.gcd(more, saved)
+                start = more // common, saved // common
                 break
             kept.pop()
         if not kept or kept[-1][0].splits > line.splits:
             kept.append((line, start if kept else first))
-    return [(line, Fraction(*start)) for line, start in kept]
+    return kept

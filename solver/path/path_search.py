@@ -8,7 +8,6 @@ the proven values at both, and it is never below the chords of proven values.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -22,7 +21,16 @@ from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import neighbours, objective
-from solver.path.envelope import Envelope, Line, Point, Sides, best_lines
+from solver.path.envelope import (
+    Envelope,
+    Line,
+    Point,
+    Ratio,
+    Sides,
+    best_lines_from,
+    is_above,
+    place_after,
+)
 from solver.path.path import Path, Step
 from solver.path.path_state import Entry, PathLog, read_log
 from solver.problem.problem import Problem
@@ -62,22 +70,23 @@ class PathSearch:
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.problem, self.lam_min, self.solve = problem, lam_min, solve
+        self.first = lam_min.as_integer_ratio()
         self.limits, self.monitor = limits, monitor
         self.weight = problem.total_weight
         leaf = problem.grow(-1)
         # The lines of the envelope and where each begins; no other line can come back.
-        self.kept: list[tuple[Line | Pruned, Fraction]] = best_lines(
-            [Line(leaf.errors, 0, leaf)], lam_min, self.weight
+        self.kept: list[tuple[Line | Pruned, Ratio]] = best_lines_from(
+            [Line(leaf.errors, 0, leaf)], self.first, self.weight
         )
         floor = Fraction(problem.unavoidable_errors) / self.weight - problem.rounding
         leaf_loss = Fraction(problem.leaf_errors) / self.weight - problem.rounding
         self.bounds = Envelope.of((), floor, leaf_loss)
-        self.points: dict[Fraction, Fraction | None] = {}
-        self.ended: dict[Fraction, Status] = {}
-        self.closed: set[tuple[int, int]] = set()  # λ as ratios, which are hashed sooner
+        self.points: dict[Ratio, Fraction | None] = {}
+        self.ended: dict[Ratio, Status] = {}
+        self.closed: set[Ratio] = set()
         # The gap at each open corner, and the corners of the bounds that it follows from.
-        self.gaps: dict[tuple[int, int], tuple[Sides, Line | Pruned, Fraction]] = {}
-        self.unreachable: set[Fraction] = set()
+        self.gaps: dict[Ratio, tuple[Sides, Line | Pruned, Ratio]] = {}
+        self.unreachable: set[Ratio] = set()
         self.solutions: list[Solution] = []
         self.proves = not isinstance(solve, Series) or solve.proves
         self.log = PathLog()
@@ -91,7 +100,7 @@ class PathSearch:
 
     def run(self) -> Path:
         """Solve until the path is proven or a limit is met."""
-        while (lam := self._next() if self.begun is None else self.begun) is not None:
+        while (lam := self._following()) is not None:
             seconds = self._share()
             # However small the limits, one solve gives bounds and names the solver.
             if self.solutions and (seconds == 0 or self._stopped()):
@@ -111,6 +120,13 @@ class PathSearch:
         if not path.status.is_whole and not self._was_stopped():
             self._tell(self.lam_min, at_last=True)
         return path
+
+    def _following(self) -> Fraction | None:
+        """The λ to solve at."""
+        if self.begun is not None:
+            return self.begun
+        following = self._next()
+        return None if following is None else Fraction(*following)
 
     def _solve(self, lam: Fraction, seconds: float | None) -> Solution:
         limits, monitor = self.limits, self.monitor
@@ -202,7 +218,7 @@ class PathSearch:
             self.take(entry)
         self._next()
         # A solve that a limit had ended is open again if that limit has changed.
-        last = {entry.lam: entry for entry in entries}
+        last = {entry.lam.as_integer_ratio(): entry for entry in entries}
         for lam, status in list(self.ended.items()):
             changed = {
                 Status.NODE_LIMIT: last[lam].nodes != self.limits.nodes,
@@ -218,7 +234,7 @@ class PathSearch:
     def take(self, entry: Entry) -> None:
         """Learn from a solve."""
         self.log.add(entry)
-        lam, solution = entry.lam, entry.solution
+        lam, solution = entry.lam.as_integer_ratio(), entry.solution
         if solution is None:
             # The breakpoint has too many digits for 64-bit costs; its neighbours have not.
             self.unreachable.add(lam)
@@ -229,14 +245,14 @@ class PathSearch:
         bound, old = solution.lower_bound, self.points.get(lam)
         self.points[lam] = bound if bound is None or old is None else max(bound, old)
         if bound is not None:
-            self.bounds.add(lam, bound)
+            self.bounds.add_ratio(lam, bound.as_integer_ratio())
         line = Line(solution.errors, solution.splits, solution.tree)
         if any(line[:2] == known[:2] for known, _ in self.kept):
             return  # of equal lines the first stays
         # Often a pruning of a new tree is the next optimal tree, which then needs a proof only.
         lines: list[Line | Pruned] = [*(known for known, _ in self.kept), line]
         lines += prunings(line.tree)
-        self.kept = best_lines(lines, self.lam_min, self.weight)
+        self.kept = best_lines_from(lines, self.first, self.weight)
 
     def _line(self, place: int) -> Line:
         """A line of the envelope, with its tree: pruned trees are made once they are asked for."""
@@ -247,36 +263,38 @@ class PathSearch:
         return line
 
     def _line_at(self, lam: Fraction) -> Line:
-        return self._line(bisect_right(self.kept, lam, key=lambda pair: pair[1]) - 1)
+        starts = [start for _, start in self.kept]
+        return self._line(place_after(starts, lam.as_integer_ratio()) - 1)
 
-    def _open(self) -> list[tuple[Fraction, Fraction]]:
+    def _open(self) -> list[tuple[Ratio, Ratio]]:
         """The corners that are not proven, and their gaps."""
         gaps = []
         for line, lam in self.kept:
             # A proven corner stays proven while it is a corner.
-            ratio = lam.as_integer_ratio()
-            if ratio in self.closed:
+            if lam in self.closed:
                 continue
-            sides, known = self.bounds.sides(lam), self.gaps.get(ratio)
+            sides, known = self.bounds.sides(lam), self.gaps.get(lam)
             if known is None or known[0] != sides or known[1][:2] != line[:2]:
                 gap = self._gap(line, lam, sides)
                 if gap is None:
-                    self.closed.add(ratio)
+                    self.closed.add(lam)
                     continue
-                known = self.gaps[ratio] = sides, line, gap
+                known = self.gaps[lam] = sides, line, gap
             gaps.append((lam, known[2]))
         return gaps
 
-    def _gap(self, line: Line | Pruned, lam: Fraction, sides: Sides) -> Fraction | None:
+    def _gap(self, line: Line | Pruned, lam: Ratio, sides: Sides) -> Ratio | None:
         """The gap at a corner between the corners of the bounds; None if it is proven."""
         slack = self.problem.tolerance
-        reached = objective(line.errors, line.splits, self.weight, lam)
+        (errors, unit), (price, parts) = line.errors.as_integer_ratio(), lam
+        weight = unit * self.weight
+        reached = errors * parts + price * line.splits * weight, parts * weight
         gap = sides.gap(lam, reached)
-        if gap <= slack:
+        if gap[0] <= 0 or (slack and not is_above(gap, slack.as_integer_ratio())):
             return None
         if self._whole_errors_count() and sides.excludes_below(lam, reached, self.weight):
-            bound = self.points[lam] = reached - slack
-            self.bounds.add(lam, bound)
+            bound = self.points[lam] = Fraction(*reached) - slack
+            self.bounds.add_ratio(lam, bound.as_integer_ratio())
             return None
         return gap
 
@@ -288,39 +306,43 @@ class PathSearch:
         regression = self.problem.task == "regression"
         return not regression and self.proves and not self._was_stopped()
 
-    def _near(self, lam: Fraction) -> list[Fraction]:
+    def _near(self, lam: Ratio) -> list[Ratio]:
         """The λ of fewer digits on both sides of a corner that cannot be solved at."""
         for largest in _DENOMINATORS:
-            if lam in self.unreachable and largest < lam.denominator:
-                pair = [max(near, self.lam_min) for near in neighbours(lam, largest)]
+            if lam in self.unreachable and largest < lam[1]:
+                both = neighbours(Fraction(*lam), largest)
+                pair = [max(near, self.lam_min).as_integer_ratio() for near in both]
                 if self.unreachable.isdisjoint(pair):
                     return pair
         return []
 
-    def _next(self) -> Fraction | None:
+    def _next(self) -> Ratio | None:
         """The λ to solve at: ``lam_min`` first, then the corner of the largest gap.
 
         A corner that has had its share of the time waits for those that have not.
         """
         if not self.points:
-            return self.lam_min
+            return self.first
         if not self.proves:
             return next((lam for _, lam in self.kept if self._is_new(lam)), None)
         open_ = self._open()
-        ready = [
-            (lam not in self.ended, gap, lam)
-            for lam, gap in open_
-            if lam not in self.unreachable and self._may_go_on(lam)
-        ]
-        if ready:
-            return max(ready)[2]
+        best: tuple[bool, Ratio, Ratio] | None = None
+        for lam, gap in open_:  # from the left: of equal gaps the last one
+            if lam in self.unreachable or not self._may_go_on(lam):
+                continue
+            new = lam not in self.ended
+            if best is not None and (new < best[0] or (new == best[0] and is_above(best[1], gap))):
+                continue
+            best = new, gap, lam
+        if best is not None:
+            return best[2]
         near = (near for lam, _ in open_ for near in self._near(lam))
         return next((lam for lam in near if self._is_new(lam)), None)
 
-    def _is_new(self, lam: Fraction) -> bool:
+    def _is_new(self, lam: Ratio) -> bool:
         return lam not in self.points and lam not in self.unreachable
 
-    def _may_go_on(self, lam: Fraction) -> bool:
+    def _may_go_on(self, lam: Ratio) -> bool:
         """Whether another solve could do more; limits of nodes or bytes end it where they did."""
         status = self.ended.get(lam)
         return status is None or (status is Status.TIME_LIMIT and self.limits.seconds is not None)
@@ -345,10 +367,11 @@ class PathSearch:
 
     def path(self) -> Path:
         """The path so far, after at least one solve."""
-        corners, open_ = [start for _, start in self.kept], dict(self._open())
-        lines = [self._line(place) for place in range(len(corners))]
+        open_ = dict(self._open())
+        lines = [self._line(place) for place in range(len(self.kept))]
         has_proof = any(bound is not None for bound in self.points.values())
-        proven = [has_proof and start not in open_ for start in corners]
+        proven = [has_proof and start not in open_ for _, start in self.kept]
+        corners = [Fraction(*start) for _, start in self.kept]
         # At infinity the last step, the tree without a split, is proven.
         ends: list[Fraction | None] = [*corners[1:], None]
         ends_proven = [*proven[1:], True]
@@ -368,7 +391,7 @@ class PathSearch:
             steps=steps,
             points=tuple(
                 Point(lam, bound)
-                for lam, bound in sorted(self._proven_points(status).items())
+                for lam, bound in self._proven_points(status)
                 if bound is not None or not has_proof
             ),
             status=status,
@@ -385,18 +408,20 @@ class PathSearch:
             cut_by=next((status for status in self.ended.values() if status.is_limit), None),
         )
 
-    def _proven_points(self, status: Status) -> dict[Fraction, Fraction | None]:
+    def _proven_points(self, status: Status) -> list[tuple[Fraction, Fraction | None]]:
         """The points; of a path that is proven, with what its other points prove at them.
 
         A solve that was cut may have proven less. As long as the path goes on, it is told what it
         has proven itself: see :func:`unproven`.
         """
-        if status is not Status.OPTIMAL:
-            return self.points
-        return {
-            lam: None if bound is None else max(bound, self.bounds.at(lam))
-            for lam, bound in self.points.items()
-        }
+        points = dict(self.points)
+        if status is Status.OPTIMAL:
+            for ratio, bound in points.items():
+                if bound is not None:
+                    known = self.bounds.sides(ratio).at(ratio)
+                    if is_above(known, bound.as_integer_ratio()):
+                        points[ratio] = Fraction(*known)
+        return sorted((Fraction(*ratio), bound) for ratio, bound in points.items())
 
     def _status(self, proven: bool) -> Status:
         if proven:

@@ -39,23 +39,22 @@ class Pruned(NamedTuple):
         numbers |= dict(zip((f for f in numbers if f in others), others, strict=False))
         place = list(accumulate(stays, initial=0))
         left = {numbers[feature]: tests[feature] for feature in numbers}
-        return replace(
-            self.whole,
-            nodes=tuple(
-                Node(
-                    node.counts,
-                    node.prediction,
-                    numbers[node.feature] if kept and node.feature is not None else None,
-                    tuple([place[child] for child in node.children]) if kept else (),
-                    node.value,
-                    node.squared_error,
-                )
-                for node, kept, stay in zip(nodes, self.kept, stays, strict=True)
-                if stay
-            ),
-            tests=left,
-            columns=columns_read(self.whole.columns, left.values()),
-        )
+        own = [
+            node
+            if node.feature is None
+            else Node(
+                node.counts,
+                node.prediction,
+                numbers[node.feature] if kept else None,
+                tuple([place[child] for child in node.children]) if kept else (),
+                node.value,
+                node.squared_error,
+            )
+            for node, kept, stay in zip(nodes, self.kept, stays, strict=True)
+            if stay
+        ]
+        columns = columns_read(self.whole.columns, left.values())
+        return replace(self.whole, nodes=tuple(own), tests=left, columns=columns)
 
 
 def prunings(tree: Tree) -> Iterator[Pruned]:
@@ -98,8 +97,8 @@ def _sum_up(
     below, splits = list(errors), [0] * len(nodes)
     for i in reversed(range(len(nodes))):  # children come after their parents
         if alive[i]:
-            below[i] = sum(below[child] for child in nodes[i].children)
-            splits[i] = 1 + sum(splits[child] for child in nodes[i].children)
+            below[i] = sum([below[child] for child in nodes[i].children])
+            splits[i] = 1 + sum([splits[child] for child in nodes[i].children])
     return below, splits
 
 

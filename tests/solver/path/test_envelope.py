@@ -79,7 +79,8 @@ def test_whole_errors_are_excluded_only_if_the_bounds_exclude_them(
         if Fraction(errors, weight) + lam * splits < value
         and all(Fraction(errors, weight) + at * splits >= v for at, v in envelope.corners)
     ]
-    if envelope.sides(lam).excludes_below(lam, value, weight):
+    at_lam, reached = lam.as_integer_ratio(), value.as_integer_ratio()
+    if envelope.sides(at_lam).excludes_below(at_lam, reached, weight):
         assert not better
 
 
@@ -93,7 +94,8 @@ def test_between_proven_lines_whole_errors_may_be_too_many(
     points = [Point(low, 3 * low), Point(high, Fraction(right_errors, 10) + high)]
     envelope = Envelope.of(points, Fraction(0), Fraction(1))
     # A tree of two splits and half of the errors, rounded down, would be better.
-    assert envelope.sides(corner).excludes_below(corner, 3 * corner, 10) == excluded
+    lam, value = corner.as_integer_ratio(), (3 * corner).as_integer_ratio()
+    assert envelope.sides(lam).excludes_below(lam, value, 10) == excluded
 
 
 def test_before_the_first_corner_nothing_is_known() -> None:
