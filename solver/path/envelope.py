@@ -75,25 +75,35 @@ class Sides(NamedTuple):
         above = (reached - left) * (high - low) - (right - left) * (at - low)
         return above, unit * (high - low)
 
-    def excludes_below(self, lam: Ratio, value: Ratio, weight: int) -> bool:
-        """Whether no tree of whole errors has a smaller objective than ``value`` at the λ.
+    def better(self, lam: Ratio, value: Ratio, weight: int) -> list[tuple[int, int]] | None:
+        """Trees of whole errors that may have a smaller objective than ``value`` at the λ.
 
         The line of such a tree passes below ``value`` at λ, and not below the corners on both
         sides. That leaves few numbers of splits, often none. For each of them the corners tell the
         least errors, and rounded up these may be too many.
+
+        Returns
+        -------
+        list of (int, int), or None
+            A number of splits, and the most errors of a better tree with so many splits. None if
+            there are too many numbers to try.
         """
         between = self._between(lam, value)
         if between is None:
-            return self.gap(lam, value)[0] <= 0
+            return [] if self.gap(lam, value)[0] <= 0 else None
         (low, left, high, right, at, most_cost), unit = between
         fewest = (right - most_cost) // (high - at) + 1
         most = -((left - most_cost) // (at - low)) - 1
-        return most - fewest < _MOST_TRIED and all(
-            # The least whole errors, as a share of the weight in units of 1 / (unit · weight).
-            -(-weight * max(left - low * splits, right - high * splits) // unit) * unit
-            >= weight * (most_cost - at * splits)
-            for splits in range(fewest, most + 1)
-        )
+        if most - fewest >= _MOST_TRIED:
+            return None
+        found = []
+        for splits in range(fewest, most + 1):
+            # Errors in units of 1 / unit: at least these by the corners, and fewer than these.
+            least = weight * max(left - low * splits, right - high * splits)
+            errors = (weight * (most_cost - at * splits) - 1) // unit
+            if errors * unit >= least:
+                found.append((splits, errors))
+        return found
 
     def _between(self, lam: Ratio, value: Ratio) -> tuple[list[int], int] | None:
         """The four numbers, λ and value as :func:`whole`; None where the bound at λ is a corner's

@@ -8,9 +8,10 @@ the proven values at both, and it is never below the chords of proven values.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from solver.path.envelope import (
     is_above,
     place_after,
 )
+from solver.path.few_splits import fewest_errors, most_counted
 from solver.path.path import Path, Step
 from solver.path.path_state import Entry, PathLog, read_log
 from solver.problem.problem import Problem
@@ -292,11 +294,22 @@ class PathSearch:
         gap = sides.gap(lam, reached)
         if gap[0] <= 0 or (slack and not is_above(gap, slack.as_integer_ratio())):
             return None
-        if self._whole_errors_count() and sides.excludes_below(lam, reached, self.weight):
+        if self._whole_errors_count() and self._is_best(sides.better(lam, reached, self.weight)):
             bound = self.points[lam] = Fraction(*reached) - slack
             self.bounds.add_ratio(lam, bound.as_integer_ratio())
             return None
         return gap
+
+    def _is_best(self, better: Sequence[tuple[int, int]] | None) -> bool:
+        """Whether no tree is as good as one of :meth:`solver.path.envelope.Sides.better`."""
+        return better is not None and all(
+            splits < most_counted(self.problem) and errors < self._fewest[splits]
+            for splits, errors in reversed(better)
+        )
+
+    @cached_property
+    def _fewest(self) -> list[int]:
+        return fewest_errors(self.problem)
 
     def _whole_errors_count(self) -> bool:
         """Whether proofs at other λ and whole errors can prove a corner.

@@ -72,16 +72,18 @@ def test_whole_errors_are_excluded_only_if_the_bounds_exclude_them(
     pairs: list[tuple[Fraction, Fraction]], lam: Fraction, value: Fraction, weight: int
 ) -> None:
     envelope = Envelope.of([Point(*pair) for pair in pairs], Fraction(0), Fraction(1))
-    better = [
-        (errors, splits)
-        for splits in range(15)
-        for errors in range(weight + 1)
-        if Fraction(errors, weight) + lam * splits < value
-        and all(Fraction(errors, weight) + at * splits >= v for at, v in envelope.corners)
-    ]
+    most = {}
+    for splits in range(15):
+        for errors in range(weight + 1):
+            if Fraction(errors, weight) + lam * splits < value and all(
+                Fraction(errors, weight) + at * splits >= v for at, v in envelope.corners
+            ):
+                most[splits] = errors
     at_lam, reached = lam.as_integer_ratio(), value.as_integer_ratio()
-    if envelope.sides(at_lam).excludes_below(at_lam, reached, weight):
-        assert not better
+    better = envelope.sides(at_lam).better(at_lam, reached, weight)
+    if better is not None:
+        found = dict(better)
+        assert all(errors <= found.get(splits, -1) for splits, errors in most.items())
 
 
 @pytest.mark.parametrize("right_errors, excluded", [(3, False), (4, True), (5, False), (6, True)])
@@ -95,7 +97,8 @@ def test_between_proven_lines_whole_errors_may_be_too_many(
     envelope = Envelope.of(points, Fraction(0), Fraction(1))
     # A tree of two splits and half of the errors, rounded down, would be better.
     lam, value = corner.as_integer_ratio(), (3 * corner).as_integer_ratio()
-    assert envelope.sides(lam).excludes_below(lam, value, 10) == excluded
+    better = envelope.sides(lam).better(lam, value, 10)
+    assert better == ([] if excluded else [(2, (right_errors - 1) // 2)])
 
 
 def test_before_the_first_corner_nothing_is_known() -> None:
