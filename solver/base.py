@@ -257,7 +257,8 @@ class Solver(ABC):
                 f"solver {self.name!r}{options} cannot go on from a state; start it without one"
             )
         found = self._solve(problem, lam, limits, initial_tree, monitor or Monitor(), state)
-        found = replace(found, solver=self.name, version=self.version)
+        if (found.solver, found.version) != (self.name, self.version):
+            found = replace(found, solver=self.name, version=self.version)
         if complaint := disagreement(problem, found, lam, limits, self.scorer):
             raise ClaimError(complaint)
         return found

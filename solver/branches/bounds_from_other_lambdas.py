@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.kernels.constants import Floats, Ints
-from solver.kernels.jit import ensure_compiled, helper, kernel
+from solver.kernels.jit import ensure_compiled, helper, is_compiled, kernel
 from solver.objective.exact_objective import INFINITE, CostScale
 
 ARCHIVED = "archive."
@@ -55,11 +55,8 @@ class Archive:
     def __init__(self) -> None:
         self.records: list[Record] = []
         self._by_price: list[Record] = []
-
-    @property
-    def bytes(self) -> int:
+        self.bytes = 0
         """Memory of all arrays."""
-        return sum(array.nbytes for record in self.records for array in record[1:])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All records as arrays, which are views; the prices as numerators and denominators."""
@@ -93,6 +90,7 @@ class Archive:
 
     def _keep(self, record: Record) -> None:
         self.records.append(record)
+        self.bytes += sum([array.nbytes for array in record[1:]])
         insort(self._by_price, record, key=lambda record: record.price)
 
     def add(self, cost_scale: CostScale, unit: int, lower: Ints, upper: Ints, best: Ints) -> None:
@@ -136,6 +134,8 @@ class Archive:
 
 def compile_carrying() -> float:
     """Compile the kernels of :meth:`Archive.carry`, the first time; seconds it took."""
+    if is_compiled(take_trees) and is_compiled(bound_nodes):
+        return 0.0
     ints, floats = np.zeros(0, np.int64), np.zeros(0)
     bounds, fewest = np.zeros((0, 0)), np.zeros((0, 2), np.int64)
     return ensure_compiled(take_trees, ints, ints, ints, 0, 0, ints, ints) + ensure_compiled(

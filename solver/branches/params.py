@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -131,24 +132,32 @@ def prices_of(
     unit: int,
 ) -> dict[str, Any]:
     """The parameters that change with λ, see :func:`params_of`."""
-    slack = Fraction(str(settings["slack"]))
+    slack = settings["slack"]
     return {
         "error": cost_scale.error * unit,
         "split": cost_scale.split,
-        "slack": _slack(slack, cost_scale),
-        "root_slack": _slack(slack / _ROOT_SHARE, cost_scale),
+        "slack": _slack(slack, 1, cost_scale),
+        "root_slack": _slack(slack, _ROOT_SHARE, cost_scale),
         "row_duals": settings["row_duals"] and _duals_pay(problem, cost_scale, constraints),
     }
 
 
-def _slack(lams: Fraction, cost_scale: CostScale) -> int:
-    """The slack as a cost.
+def _slack(lams: float, share: int, cost_scale: CostScale) -> int:
+    """A share of the slack as a cost.
 
     It is a split or an error at least, whichever is cheaper: where bounds follow from each other
     (``subset_bounds``), two branches in turns would else raise each other's by 1, a billion times.
     """
     least = min(cost_scale.error, cost_scale.split)
-    return min(max(int(lams * cost_scale.split), least), INFINITE // 2)
+    numerator, denominator = _ratio(lams)
+    cost = numerator * cost_scale.split // (denominator * share)
+    return min(max(cost, least), INFINITE // 2)
+
+
+@cache
+def _ratio(slack: float) -> tuple[int, int]:
+    """The decimal that a slack was given as."""
+    return Fraction(str(slack)).as_integer_ratio()
 
 
 def _pairs_pay(problem: Problem, constraints: TreeConstraints, unit: int) -> bool:

@@ -24,6 +24,7 @@ _SLICE_SECONDS = 0.03
 _LONGEST_TRACE = 512
 _NEWS_SECONDS = 0.04
 _LATEST = 0.04  # seconds after a limit of time
+_ZERO = Fraction(0)
 
 
 class Engine(ABC):
@@ -195,23 +196,28 @@ class Search:
         self.trace: list[TracePoint] = []
         self.seconds = 0.0
         self.offered: list[Offer] = []
+        self._best: Offer | None = None  # of those offered: the cheapest, of these one given
         self.greedy_offered = False
         self.deadline = math.inf  # of finding a tree again
         self.next_news, self.told_cost = 0.0, math.inf
         self._known_costs: tuple[float, float, Fraction | None] | None = None
-        self._known_bounds = Fraction(0), Fraction(0)
+        self._known_bounds = _ZERO, _ZERO
 
     @property
     def best_cost(self) -> float:
         """The cost of the best tree known."""
-        return min([self.engine.upper_bound, *(offer.cost for offer in self.offered)])
+        known, best = self.engine.upper_bound, self._best
+        return known if best is None else min(known, best.cost)
 
     def offer(self, tree: Tree, given: bool = True) -> bool:
         """Take a tree from elsewhere as an incumbent, if the limits allow it. It never cuts the
         search short, but the engine may use it."""
         if allowed := keeps_limits(tree, self.limits):
             cost = self._cost(tree)
-            self.offered.append(Offer(cost, self._objective(tree), tree, given))
+            offer, best = Offer(cost, self._objective(tree), tree, given), self._best
+            self.offered.append(offer)
+            if best is None or (cost, not given) < (best.cost, not best.given):
+                self._best = offer
             self.engine.use(cost, shape_of(tree), given)
         return allowed
 
@@ -385,11 +391,14 @@ class Search:
         costs = upper, lower, None if best is None else best.objective
         if costs == self._known_costs:
             return self._known_bounds
-        upper_bound = self.cost_scale.reached(upper)  # type: ignore[arg-type]
-        reached = upper_bound if best is None else best.objective
-        bound = max(self.cost_scale.lower_bound(lower), self.floor)  # type: ignore[arg-type]
-        if lower >= upper and not self.cost_scale.tolerance:
-            bound = max(bound, upper_bound)  # where λ's own digits do not fit, this says more
+        scale = self.cost_scale
+        bound = max(scale.lower_bound(lower), self.floor)  # type: ignore[arg-type]
+        closed = lower >= upper and not scale.tolerance
+        if best is None or closed:
+            own = scale.reached(upper)  # type: ignore[arg-type]
+        reached = own if best is None else best.objective
+        if closed:
+            bound = max(bound, own)  # where λ's own digits do not fit, this says more
         self._known_costs, self._known_bounds = costs, (reached, min(bound, reached))
         return self._known_bounds
 
@@ -398,7 +407,7 @@ class Search:
         reached, bound = self._bounds()
         if not self.problem.rounding:
             return reached, bound
-        return reached, max(bound - self.problem.rounding, Fraction(0))
+        return reached, max(bound - self.problem.rounding, _ZERO)
 
     def _record(self) -> None:
         """Stop the clock, and add to the trace what changed."""
@@ -427,7 +436,7 @@ class Search:
 
     def _best_offer(self) -> Offer | None:
         """The best tree from elsewhere, if it beats the search's own."""
-        best = min(self.offered, key=lambda offer: (offer.cost, not offer.given), default=None)
+        best = self._best
         if best is None or best.cost > self.engine.upper_bound:
             return None
         # At a tie its own tree, but one that it only knows of may have to be found again. When

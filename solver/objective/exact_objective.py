@@ -128,8 +128,8 @@ class CostScale:
         cls, lam: Fraction, total_weight: int, leaf_errors: Errors, max_splits: int
     ) -> CostScale | None:
         """As :meth:`build`; None if the costs do not fit into 62 bits."""
-        price = lam * total_weight
-        affordable = max_splits if price == 0 else int(leaf_errors / price)
+        error, split = lam.denominator, lam.numerator * total_weight
+        affordable = leaf_errors * error // split if split else max_splits
         most = min(max_splits, affordable)
         choices = (
             cls(lam, total_weight, most + 1, error * (most + 1), split * (most + 1) + 1)
@@ -183,15 +183,16 @@ class CostScale:
         splits may cost the difference less.
         """
         proven = Fraction(cost // self.tie, self.error // self.tie * self.total_weight)
-        return max(proven - self._off, Fraction(0)) if self._off else proven
+        off, unit = self._off
+        return max(proven - Fraction(off, unit), Fraction(0)) if off else proven
 
     @cached_property
-    def _off(self) -> Fraction:
-        """What a bound may lose because another price replaces λ."""
+    def _off(self) -> tuple[int, int]:
+        """What a bound may lose because another price replaces λ, over a unit."""
         price, unit = self.lam.as_integer_ratio()
         error, split = self.error // self.tie, self.split // self.tie
         off = abs(price * self.total_weight * error - split * unit) * (self.tie - 1)
-        return Fraction(off, unit * error * self.total_weight)
+        return off, unit * error * self.total_weight
 
 
 def _ratios(

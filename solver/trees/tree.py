@@ -386,7 +386,7 @@ def shape_of(tree: Tree) -> Shape:
         if node.feature is not None:
             test = tree.tests[node.feature]
             asked = test if isinstance(test, SurfaceTest) else node.feature
-            shapes[position] = asked, tuple(shapes[child] for child in node.children)
+            shapes[position] = asked, tuple([shapes[child] for child in node.children])
     return shapes[0]
 
 
