@@ -392,14 +392,18 @@ class Search:
         if costs == self._known_costs:
             return self._known_bounds
         scale = self.cost_scale
-        bound = max(scale.lower_bound(lower), self.floor)  # type: ignore[arg-type]
         closed = lower >= upper and not scale.tolerance
         if best is None or closed:
             own = scale.reached(upper)  # type: ignore[arg-type]
         reached = own if best is None else best.objective
-        if closed:
-            bound = max(bound, own)  # where λ's own digits do not fit, this says more
-        self._known_costs, self._known_bounds = costs, (reached, min(bound, reached))
+        if closed and (best is None or own >= reached):
+            bound = reached
+        else:
+            bound = max(scale.lower_bound(lower), self.floor)  # type: ignore[arg-type]
+            if closed:
+                bound = max(bound, own)  # where λ's own digits do not fit, this says more
+            bound = min(bound, reached)
+        self._known_costs, self._known_bounds = costs, (reached, bound)
         return self._known_bounds
 
     def _reported_bounds(self) -> tuple[Fraction, Fraction]:

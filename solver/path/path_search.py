@@ -303,9 +303,13 @@ class PathSearch:
     def _is_best(self, better: Sequence[tuple[int, int]] | None) -> bool:
         """Whether no tree is as good as one of :meth:`solver.path.envelope.Sides.better`."""
         return better is not None and all(
-            splits < most_counted(self.problem) and errors < self._fewest[splits]
+            splits < self._counted and errors < self._fewest[splits]
             for splits, errors in reversed(better)
         )
+
+    @cached_property
+    def _counted(self) -> int:
+        return most_counted(self.problem)
 
     @cached_property
     def _fewest(self) -> list[int]:

@@ -30,13 +30,12 @@ class Pruned(NamedTuple):
         for i, node in enumerate(nodes):  # children come after their parents
             for child in node.children:
                 stays[child] = stays[i] and self.kept[i]
-        asked = dict.fromkeys(
-            node.feature for node, kept in zip(nodes, self.kept, strict=True) if kept
-        )
+        asked = [node.feature for node, kept in zip(nodes, self.kept, strict=True) if kept]
         numbers = {feature: feature for feature in asked if feature is not None}
         # Tests that are no features have the numbers from some number on, in the order of nodes.
         others = sorted(f for f, test in tests.items() if isinstance(test, SurfaceTest))
-        numbers |= dict(zip((f for f in numbers if f in others), others, strict=False))
+        if others:
+            numbers |= dict(zip((f for f in numbers if f in others), others, strict=False))
         place = list(accumulate(stays, initial=0))
         left = {numbers[feature]: tests[feature] for feature in numbers}
         own = [
