@@ -9,7 +9,7 @@ from typing import Any
 from urllib.error import URLError
 
 import pandas as pd
-import pooch
+import platformdirs
 
 from solver.errors import InputError, one_line
 
@@ -19,7 +19,7 @@ PREFIX = "openml:"
 def cache_directory() -> Path:
     """The folder of downloads: ``$TREESWEEP_CACHE``, or the platform's cache directory."""
     chosen = os.environ.get("TREESWEEP_CACHE")
-    return Path(chosen).expanduser() if chosen else Path(pooch.os_cache("treesweep"))
+    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("treesweep")
 
 
 def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame, str]:

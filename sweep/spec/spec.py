@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from dask.utils import parse_bytes
 from pydantic import (
     Field,
     ModelWrapValidatorHandler,
@@ -332,6 +331,8 @@ def read_bytes(value: Any) -> Any:
     """Bytes from a number or from text with a unit such as ``4GiB``."""
     if not isinstance(value, str):
         return value
+    from dask.utils import parse_bytes  # slow to import
+
     try:
         return int(parse_bytes(value))
     except ValueError:
