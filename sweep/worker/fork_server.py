@@ -17,7 +17,7 @@ METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 """How workers start. Elsewhere system libraries may not be used in a forked process."""
 
 _SETTING = "distributed.worker.multiprocessing-method"
-_IMPORTED_FIRST = ["distributed.nanny", "sweep.worker.tasks"]
+_IMPORTED_FIRST = ["sweep.worker.fork_server_garbage", "distributed.nanny", "sweep.worker.tasks"]
 
 SETTINGS: Mapping[str, str] = {_SETTING: METHOD}
 

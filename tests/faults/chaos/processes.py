@@ -41,7 +41,7 @@ class Processes:
         # Processes that are killed leave semaphores behind; those that clean up after them say so.
         os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
         multiprocessing.get_context("forkserver").set_forkserver_preload(
-            ["tests.faults.chaos.preload"]
+            ["sweep.worker.fork_server_garbage", "tests.faults.chaos.preload"]
         )
         self._everyone: list[psutil.Process] = []
         self.driver: BaseProcess | None = None

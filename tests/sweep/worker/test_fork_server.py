@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -32,6 +33,8 @@ def test_workers_have_one_parent_that_is_not_the_driver(monkeypatch: pytest.Monk
         (parent,) = set(client.run(os.getppid).values())
         assert parent != os.getpid()
         assert set(client.run(os.getenv, "TREESWEEP_TEST").values()) == {"of today"}
+        assert set(client.run(gc.isenabled).values()) == {True}
+        assert min(client.run(gc.get_freeze_count).values()) > 100_000
         assert set(client.run(os.getenv, "OMP_NUM_THREADS").values()) == {
             os.environ.get("OMP_NUM_THREADS", "1")
         }
