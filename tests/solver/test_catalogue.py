@@ -389,8 +389,8 @@ class TestContract:
     def test_snapshots(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem, lam = hard_problem(), SMALL_PRICE
         seen: list[Snapshot] = []
-        monitor = Monitor(snapshot=seen.append, interval=0.5)
-        solution = kind(**options).solve(problem, lam, free(kind, seconds=5), monitor=monitor)
+        monitor = Monitor(snapshot=seen.append, interval=0.3)
+        solution = kind(**options).solve(problem, lam, free(kind, seconds=1), monitor=monitor)
         assert seen or not kind.capabilities.proves
         for shot in seen:
             points = score(problem, shot.tree, lam)
