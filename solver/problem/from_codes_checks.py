@@ -61,7 +61,15 @@ def read_tests(tests: Any) -> tuple[NodeTest | Scale, ...]:
     """Tests as a stored tree has them."""
     if isinstance(tests, str) or not isinstance(tests, Iterable):
         raise InputError(f"tests = {tests!r} must be a list of tests")
-    return tuple(map(_read_test, tests))
+    found = tuple(map(_read_test, tests))
+    if any(isinstance(test, Scale) for test in found):  # then each split is one cut
+        for test in found:
+            if not isinstance(test, Scale) and test.arity > 2:
+                raise InputError(
+                    f"tests has {test.name!r} of {test.arity} branches together with numbers that "
+                    "are to be cut; give it as tests of two branches"
+                )
+    return found
 
 
 def _read_test(test: Any) -> NodeTest | Scale:

@@ -267,6 +267,18 @@ def test_arguments_that_do_not_fit_together(given: dict[str, Any], message: str)
         Problem.from_codes(**{"codes": [[0], [1], [2]], "target": [0, 1, 1], **given})
 
 
+def test_a_test_of_three_branches_is_refused_where_numbers_are_cut() -> None:
+    """A tree that cut its codes in two said that it had three branches."""
+    scale = Scale("a", np.array([0.5]), np.zeros(1, np.int8))
+    codes, target = [[0, 0], [1, 0], [0, 1], [1, 1], [0, 2], [1, 2]], [0, 0, 0, 1, 2, 2]
+    three = CategoryTest("b", (("x",), ("y",), ("z",)))
+    with pytest.raises(InputError, match="of 3 branches together with numbers that are to be cut"):
+        Problem.from_codes(codes, target, tests=[scale, three])
+    two = CategoryTest("b", (("x", "y"), ("z",)))
+    halves = [[a, int(b == 2)] for a, b in codes]
+    assert Problem.from_codes(halves, target, tests=[scale, two]).max_arity == 2
+
+
 def test_the_arity_of_a_feature_is_that_of_its_test() -> None:
     test = CategoryTest("a", (("x",), ("y",), ("z",)))
     problem = Problem.from_codes([[0], [1]], [0, 1], tests=[test])
