@@ -21,7 +21,7 @@ from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
-from solver.verify.certificate import RULES, Certificate
+from solver.verify.certificate import LARGEST_COST, RULES, Certificate
 
 SPLITS, COUNTS, KNOWN = range(len(RULES))
 
@@ -95,7 +95,7 @@ def _prove(
     monitor: Monitor,
 ) -> Certificate:
     cost_scale = CostScale.plain(lam, problem.total_weight)
-    if not cost_scale.fits:
+    if not cost_scale.fits or cost_scale.error * problem.total_weight >= LARGEST_COST:
         raise InputError(
             f"λ = {lam} has too many digits for a certificate, whose bounds are 64-bit integers; "
             "write it with fewer"

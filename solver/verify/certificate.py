@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 
 FORMAT, VERSION = "treesweep-certificate", 2
 
+LARGEST_COST = 2**60
+"""The denominator of λ times the total weight, the cost of all rows, is below it: a checker of
+64-bit integers adds several costs."""
+
 RULES = ("splits", "counts", "known")
 """Why a row's bound holds: by all splits of its branch, with the rows below it; the same, by
 counting alone; or by what was known before."""

@@ -79,6 +79,19 @@ def test_limits_that_no_certificate_covers(limits: Limits) -> None:
         certify(XOR, Claim(Fraction(1, 10), 0, 3), limits=limits)
 
 
+@pytest.mark.parametrize("weight, fits", [(2**30 - 2, True), (2**30, False), (2**31, False)])
+def test_what_the_checker_cannot_count_is_not_written(weight: int, fits: bool) -> None:
+    problem = Problem.from_codes([[0], [1]], [0, 1], weights=[weight // 2 - 1, weight // 2 + 1])
+    lam = Fraction(1, weight)
+    if not fits:
+        with pytest.raises(InputError, match="too many digits for a certificate"):
+            certify(problem, Claim(lam, 0, 1))
+        return
+    made = certify(problem, Claim(lam, 0, 1))
+    proven = check(problem.codes, problem.arities, problem.counts, made.columns(), made.meta)
+    assert proven == {lam: lam}
+
+
 def test_a_proof_can_be_stopped() -> None:
     big = Problem.from_codes(
         [[i >> b & 1 for b in range(9)] for i in range(512)], ([0, 1, 1] * 171)[:512]
