@@ -9,6 +9,7 @@ from solver.problem.problem import Problem
 # Products of so few operations are done by one thread, and take little memory.
 _AT_A_TIME = 2**18
 _MOST_COUNTED = 2**24  # operations; more take longer than the search that they may spare
+_MOST_CODES = 2**12  # of a feature, each of which is counted by itself
 _EXACT = 2**53  # sums of whole numbers below this are exact in floats
 
 
@@ -34,9 +35,9 @@ def fewest_errors(problem: Problem) -> list[int]:
 
 def _counts_features(problem: Problem) -> bool:
     """Whether features are few enough to count, and sums are exact."""
-    operations = int(problem.arities.max(initial=1)) * problem.codes.size * problem.n_classes
-    few = not problem.ordered and operations <= _MOST_COUNTED
-    return few and problem.total_weight < _EXACT
+    most = int(problem.arities.max(initial=1))
+    few = most <= _MOST_CODES and most * problem.codes.size * problem.n_classes <= _MOST_COUNTED
+    return few and not problem.ordered and problem.total_weight < _EXACT
 
 
 def _one_split(problem: Problem) -> int:

@@ -65,8 +65,8 @@ class Path(RichDisplay):
     steps : tuple of Step
         From the smallest λ on.
     points : tuple of Point
-        The lower bounds that were proven at single λ, from the smallest λ on: by a search, or since
-        errors and splits are whole numbers.
+        The lower bounds that were proven at single λ, from the smallest λ on: by a search; or since
+        errors and splits are whole numbers, and trees of few splits were counted.
     status : Status
         ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; otherwise
         what ended the search. The status is also ``stopped`` if the search cannot decide which tree

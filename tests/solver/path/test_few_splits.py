@@ -42,9 +42,12 @@ def test_many_rows_are_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
     assert fewest_errors(problem) == known
 
 
-def test_of_too_many_rows_only_classes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", ["_MOST_COUNTED", "_MOST_CODES"])
+def test_of_too_many_rows_or_codes_only_classes_are_counted(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem = Problem.from_codes([[0], [0], [0], [1], [1], [1]], [0, 0, 1, 2, 3, 3])
-    monkeypatch.setattr(few_splits, "_MOST_COUNTED", 1)
+    monkeypatch.setattr(few_splits, limit, 1)
     assert fewest_errors(problem) == [4, 2, 1]
     problem = Problem.from_codes([[0], [0], [1]], [0, 1, 1])
     assert fewest_errors(problem) == [1]

@@ -84,7 +84,7 @@ def test_a_path_that_a_limit_ended_is_proven_where_it_is(
 
 
 class Slow(Branches):
-    """Says at which λ it works, and stops its own run at the second."""
+    """Says at which λ it works, and stops its own run at the third."""
 
     name = "slow"
     solved_at: ClassVar[list[Fraction]] = []
@@ -93,7 +93,7 @@ class Slow(Branches):
 
     def _solve(self, problem: Any, lam: Fraction, *others: Any) -> Solution:
         self.solved_at.append(lam)
-        if len(self.solved_at) == 2:
+        if len(self.solved_at) == 3:
             stop_requests.request_stop(self.run)
         return replace(super()._solve(problem, lam, *others), seconds=1.0, iterations=10)
 
@@ -115,17 +115,18 @@ def test_a_stopped_path_goes_on_and_loses_nothing(
     prepared: tasks.Prepared, cells: list[Cell], slow: type[Slow], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Slow, "run", "test-stops-a-path")
-    cell = replace(cells[0], solver="slow")
+    whole = replace(cells[0], lam="1/1000")
+    cell = replace(whole, solver="slow")
     row = solved(prepared, cell, slow.run)
-    assert (row["status"], row["seconds"], row["proof"]) == ("stopped", 2.0, None)
+    assert (row["status"], row["seconds"], row["proof"]) == ("stopped", 3.0, None)
     start = checkpoint_of(row)
-    before, slow.solved_at[:] = slow.solved_at[:1], []
+    before, slow.solved_at[:] = slow.solved_at[:2], []
     again = solved(prepared, replace(cell, checkpoint=start), "test")
     assert again["status"] == "optimal"
     assert not set(before) & set(slow.solved_at)
-    assert again["seconds"] == 2.0 + len(slow.solved_at)
-    assert again["iterations"] == 20 + 10 * len(slow.solved_at)
-    plain = solved(prepared, cells[0])
+    assert again["seconds"] == 3.0 + len(slow.solved_at)
+    assert again["iterations"] == 30 + 10 * len(slow.solved_at)
+    plain = solved(prepared, whole)
     names = ("lam", "lam_end", "errors", "splits", "proven")
     assert [[s[n] for n in names] for s in again["path"]] == [
         [s[n] for n in names] for s in plain["path"]
