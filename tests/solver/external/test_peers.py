@@ -57,8 +57,6 @@ def random_problem(kind: type[ExternalSolver], seed: int) -> tuple[Problem, Limi
     ordered = kinds[seed // 4 % len(kinds)] == "continuous"
     if kind in (BinOct, Oct):  # larger ones take seconds each
         rows, features = 4 + rows % 10, min(features, 3)
-    if kind is FlowOct:
-        rows = 4 + rows % 20
     codes = rng.integers(0, 6 if ordered else 2, (rows, min(features, 3) if ordered else features))
     problem = Problem.from_codes(
         codes,
