@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.kernels.constants import Floats, Ints
-from solver.kernels.jit import ensure_compiled, helper, is_compiled, kernel
+from solver.kernels.jit import ensure_compiled, helper, is_compiled, kernel, unchecked
 from solver.objective.exact_objective import INFINITE, CostScale
 
 ARCHIVED = "archive."
@@ -82,10 +83,12 @@ class Archive:
             lower, errors, splits, best = (state[f"{ARCHIVED}{i}.{name}"] for name in names)
             whole = {array.dtype.str for array in (errors, splits, best)} == {"<i8"}
             lengths = {array.shape for array in (lower, errors, splits, best)}
-            if lower.dtype != np.float64 or not whole or len(lengths) > 1 or len(lower) > nodes:
+            fits = lower.dtype == np.float64 and whole and lower.ndim == 1 and len(lengths) == 1
+            if not fits or len(lower) > nodes:
                 raise InputError("the state's bounds of other λ do not fit; it is damaged")
             price = Fraction(numerator, denominator)
-            archive._keep(Record(price, lower, errors, splits, best))
+            arrays = map(np.ascontiguousarray, (lower, errors, splits, best))
+            archive._keep(Record(price, *arrays))
         return archive
 
     def _keep(self, record: Record) -> None:
@@ -95,27 +98,25 @@ class Archive:
 
     def add(self, cost_scale: CostScale, unit: int, lower: Ints, upper: Ints, best: Ints) -> None:
         """Keep the bounds and trees of a search; costs are those of its prices."""
-        error = cost_scale.error * unit
-        # A cost is ``error·errors + split·splits`` with ``error`` a multiple of ``tie``, and
-        # ``split`` one more than a multiple.
-        known = upper < INFINITE
-        splits = np.where(known, upper % cost_scale.tie, 0)
-        errors = np.where(known, (upper - splits * cost_scale.split) // error, INFINITE)
+        nodes, error = len(lower), cost_scale.error * unit
         price = Fraction(cost_scale.split, error)
-        self._keep(Record(price, lower / error, errors, splits, best.copy()))
+        ints = (np.empty(nodes, np.int64) for _ in range(3))
+        record = Record(price, np.empty(nodes), *ints)
+        scale = error, cost_scale.split, cost_scale.tie
+        _kernels().record_nodes(lower, upper, best, *scale, *record[1:])
+        self._keep(record)
 
     def carry(self, cost_scale: CostScale, unit: int, fewest: Ints) -> tuple[Ints, Ints, Ints]:
         """Lower bounds, costs of known trees and their first splits, at other prices.
 
         ``fewest``, (nodes, 2), are the errors of a node as a leaf and with one split, or less.
         """
-        nodes = len(fewest)
-        error = cost_scale.error * unit
+        nodes, error, kernels = len(fewest), cost_scale.error * unit, _kernels()
         price = Fraction(cost_scale.split, error)
         upper, best = np.full(nodes, INFINITE), np.full(nodes, -1)
         for record in self.records:
             known = record.errors, record.splits, record.best
-            take_trees(*known, error, cost_scale.split, upper, best)
+            kernels.take_trees(*known, error, cost_scale.split, upper, best)
         near = self._near(price)
         # Beyond its nodes a record says nothing.
         stacked = np.zeros((len(near), nodes))
@@ -123,7 +124,7 @@ class Archive:
             row[: len(record.lower)] = record.lower
         prices = np.array([float(record.price) for record in near])
         lower = np.zeros_like(upper)
-        bound_nodes(prices, stacked, fewest, error, cost_scale.split, lower)
+        kernels.bound_nodes(prices, stacked, fewest, error, cost_scale.split, lower)
         return np.minimum(lower, upper, out=lower), upper, best
 
     def _near(self, price: Fraction) -> list[Record]:
@@ -133,14 +134,57 @@ class Archive:
 
 
 def compile_carrying() -> float:
-    """Compile the kernels of :meth:`Archive.carry`, the first time; seconds it took."""
-    if is_compiled(take_trees) and is_compiled(bound_nodes):
+    """Compile the kernels of an archive, the first time; seconds it took."""
+    if is_compiled(record_nodes) and is_compiled(take_trees) and is_compiled(bound_nodes):
         return 0.0
     ints, floats = np.zeros(0, np.int64), np.zeros(0)
     bounds, fewest = np.zeros((0, 0)), np.zeros((0, 2), np.int64)
-    return ensure_compiled(take_trees, ints, ints, ints, 0, 0, ints, ints) + ensure_compiled(
-        bound_nodes, floats, bounds, fewest, 0, 0, ints
+    three = ints, ints, ints
+    return (
+        ensure_compiled(record_nodes, *three, 0, 0, 0, floats, *three)
+        + ensure_compiled(take_trees, *three, 0, 0, ints, ints)
+        + ensure_compiled(bound_nodes, floats, bounds, fewest, 0, 0, ints)
     )
+
+
+class _Kernels(NamedTuple):
+    """Those of an archive, which do not look at the types of its arrays."""
+
+    record_nodes: Callable[..., None]
+    take_trees: Callable[..., None]
+    bound_nodes: Callable[..., None]
+
+
+@cache
+def _kernels() -> _Kernels:
+    compile_carrying()
+    return _Kernels(unchecked(record_nodes), unchecked(take_trees), unchecked(bound_nodes))
+
+
+@kernel
+def record_nodes(
+    lower: Ints,
+    upper: Ints,
+    best: Ints,
+    error: int,
+    split: int,
+    tie: int,
+    bounds: Floats,
+    errors: Ints,
+    splits: Ints,
+    first: Ints,
+) -> None:
+    """Write bounds and trees, as costs, to the arrays of a record.
+
+    A cost is ``error·errors + split·splits`` with ``error`` a multiple of ``tie``, and ``split``
+    one more than a multiple.
+    """
+    for node in range(len(lower)):
+        bounds[node], first[node] = lower[node] / error, best[node]
+        errors[node], splits[node] = INFINITE, 0
+        if upper[node] < INFINITE:
+            splits[node] = upper[node] % tie
+            errors[node] = (upper[node] - splits[node] * split) // error
 
 
 @kernel

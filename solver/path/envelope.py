@@ -68,50 +68,64 @@ class Sides(NamedTuple):
 
     def gap(self, lam: Ratio, value: Ratio) -> Ratio:
         """How far a value lies above the lower bound at the λ."""
-        between = self._between(lam, value)
+        between = self.between(lam, value)
         if between is None:
             return value if self.left is None else _minus(value, self.left)
-        (low, left, high, right, at, reached), unit = between
+        return between.gap()
+
+    def between(self, lam: Ratio, value: Ratio) -> Between | None:
+        """A value at the λ, and both corners; None where the bound at λ is a corner's value, or
+        0."""
+        low, left, high, right = self
+        if low is None or left is None or high is None or right is None or low == lam:
+            return None
+        return Between(*whole(low, left, high, right, lam, value))
+
+
+class Between(NamedTuple):
+    """λ and value of the corners on both sides of a λ, the λ and a value there, as :func:`whole`.
+
+    ``numbers`` are those of the left corner, of the right one, and of the λ between.
+    """
+
+    numbers: list[int]
+    unit: int
+
+    def gap(self) -> Ratio:
+        """How far the value lies above the lower bound at the λ."""
+        low, left, high, right, at, reached = self.numbers
         above = (reached - left) * (high - low) - (right - left) * (at - low)
-        return above, unit * (high - low)
+        return above, self.unit * (high - low)
 
-    def better(self, lam: Ratio, value: Ratio, weight: int) -> list[tuple[int, int]] | None:
-        """Trees of whole errors that may have a smaller objective than ``value`` at the λ.
+    def better(self, weight: int, counted: int) -> list[tuple[int, int]] | None:
+        """Trees of whole errors that may have a smaller objective than the value at the λ.
 
-        The line of such a tree passes below ``value`` at λ, and not below the corners on both
+        The line of such a tree passes below the value at λ, and not below the corners on both
         sides. That leaves few numbers of splits, often none. For each of them the corners tell the
         least errors, and rounded up these may be too many.
 
         Returns
         -------
         list of (int, int), or None
-            A number of splits, and the most errors of a better tree with so many splits. None if
-            there are too many numbers to try.
+            A number of splits, and the most errors of a better tree with so many splits; the most
+            splits come first. None if there is one of ``counted`` splits or more, or if there are
+            too many numbers to try.
         """
-        between = self._between(lam, value)
-        if between is None:
-            return [] if self.gap(lam, value)[0] <= 0 else None
-        (low, left, high, right, at, most_cost), unit = between
+        (low, left, high, right, at, most_cost), unit = self
         fewest = (right - most_cost) // (high - at) + 1
         most = -((left - most_cost) // (at - low)) - 1
         if most - fewest >= _MOST_TRIED:
             return None
         found = []
-        for splits in range(fewest, most + 1):
+        for splits in range(most, fewest - 1, -1):
             # Errors in units of 1 / unit: at least these by the corners, and fewer than these.
             least = weight * max(left - low * splits, right - high * splits)
             errors = (weight * (most_cost - at * splits) - 1) // unit
             if errors * unit >= least:
+                if splits >= counted:
+                    return None
                 found.append((splits, errors))
         return found
-
-    def _between(self, lam: Ratio, value: Ratio) -> tuple[list[int], int] | None:
-        """The four numbers, λ and value as :func:`whole`; None where the bound at λ is a corner's
-        value, or 0."""
-        low, left, high, right = self
-        if low is None or left is None or high is None or right is None or low == lam:
-            return None
-        return whole(low, left, high, right, lam, value)
 
 
 class Envelope:

@@ -8,7 +8,7 @@ the proven values at both, and it is never below the chords of proven values.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,6 +23,7 @@ from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import neighbours, objective
 from solver.path.envelope import (
+    Between,
     Envelope,
     Line,
     Point,
@@ -291,20 +292,21 @@ class PathSearch:
         (errors, unit), (price, parts) = line.errors.as_integer_ratio(), lam
         weight = unit * self.weight
         reached = errors * parts + price * line.splits * weight, parts * weight
-        gap = sides.gap(lam, reached)
+        between = sides.between(lam, reached)
+        gap = sides.gap(lam, reached) if between is None else between.gap()
         if gap[0] <= 0 or (slack and not is_above(gap, slack.as_integer_ratio())):
             return None
-        if self._whole_errors_count() and self._is_best(sides.better(lam, reached, self.weight)):
+        if between is not None and self._whole_errors_count() and self._is_best(between):
             bound = self.points[lam] = Fraction(*reached) - slack
             self.bounds.add_ratio(lam, bound.as_integer_ratio())
             return None
         return gap
 
-    def _is_best(self, better: Sequence[tuple[int, int]] | None) -> bool:
-        """Whether no tree is as good as one of :meth:`solver.path.envelope.Sides.better`."""
+    def _is_best(self, between: Between) -> bool:
+        """Whether no tree is as good as one of :meth:`solver.path.envelope.Between.better`."""
+        better = between.better(self.weight, self._counted)
         return better is not None and all(
-            splits < self._counted and errors < self._fewest[splits]
-            for splits, errors in reversed(better)
+            errors < self._fewest[splits] for splits, errors in better
         )
 
     @cached_property

@@ -66,39 +66,48 @@ def prunings(tree: Tree) -> Iterator[Pruned]:
     Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees" (1984), chapter 3.
     """
     nodes = tree.nodes
-    errors = [node.errors for node in nodes]
+    splits, gains, parents = _sum_up(nodes)
     alive = [not node.is_leaf for node in nodes]
+    left = [i for i, kept in enumerate(alive) if kept]
+    root = nodes[0].errors
     while True:
-        below, splits = _sum_up(nodes, errors, alive)
         # What a branch gains, as gained / splits.
         gained: Errors = 0
         by = 1
         weakest: list[int] = []
-        for i, kept in enumerate(alive):
-            gain = errors[i] - below[i]
-            if not kept or (weakest and gain * by > gained * splits[i]):
+        for i in left:
+            more, less = gains[i] * by, gained * splits[i]
+            if weakest and more > less:
                 continue
-            if not weakest or gain * by < gained * splits[i]:
-                gained, by, weakest = gain, splits[i], []
+            if not weakest or more < less:
+                gained, by, weakest = gains[i], splits[i], []
             weakest.append(i)
         if gained > 0 or not weakest:
-            yield Pruned(below[0], splits[0], tree, tuple(alive))
+            yield Pruned(root - gains[0], splits[0], tree, tuple(alive))
         if not weakest:
             return
         for i in weakest:
-            _cut(nodes, alive, i)
+            if alive[i]:
+                _cut(nodes, alive, i)
+                _take_off(i, splits, gains, parents)
+        left = [i for i in left if alive[i]]
 
 
-def _sum_up(
-    nodes: tuple[Node, ...], errors: list[Errors], alive: list[bool]
-) -> tuple[list[Errors], list[int]]:
-    """Errors and splits of the subtree at every node."""
-    below, splits = list(errors), [0] * len(nodes)
+def _sum_up(nodes: tuple[Node, ...]) -> tuple[list[int], list[Errors], list[int]]:
+    """Of the branch at every node: its splits, the errors that they spare, and the parent, −1 of
+    the root."""
+    splits, parents = [0] * len(nodes), [-1] * len(nodes)
+    gains: list[Errors] = [0] * len(nodes)
+    below = [node.errors for node in nodes]
     for i in reversed(range(len(nodes))):  # children come after their parents
-        if alive[i]:
-            below[i] = sum([below[child] for child in nodes[i].children])
-            splits[i] = 1 + sum([splits[child] for child in nodes[i].children])
-    return below, splits
+        children = nodes[i].children
+        if children:
+            splits[i] = 1 + sum([splits[child] for child in children])
+            errors, below[i] = below[i], sum([below[child] for child in children])
+            gains[i] = errors - below[i]
+            for child in children:
+                parents[child] = i
+    return splits, gains, parents
 
 
 def _cut(nodes: tuple[Node, ...], alive: list[bool], at: int) -> None:
@@ -108,3 +117,12 @@ def _cut(nodes: tuple[Node, ...], alive: list[bool], at: int) -> None:
         if alive[i]:
             alive[i] = False
             pending += nodes[i].children
+
+
+def _take_off(at: int, splits: list[int], gains: list[Errors], parents: list[int]) -> None:
+    """Let no node count the splits of a branch that is a leaf now, nor what they spare."""
+    fewer, less, i = splits[at], gains[at], at
+    while i >= 0:
+        splits[i] -= fewer
+        gains[i] -= less
+        i = parents[i]

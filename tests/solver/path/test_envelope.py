@@ -80,7 +80,8 @@ def test_whole_errors_are_excluded_only_if_the_bounds_exclude_them(
             ):
                 most[splits] = errors
     at_lam, reached = lam.as_integer_ratio(), value.as_integer_ratio()
-    better = envelope.sides(at_lam).better(at_lam, reached, weight)
+    between = envelope.sides(at_lam).between(at_lam, reached)
+    better = None if between is None else between.better(weight, 15)
     if better is not None:
         found = dict(better)
         assert all(errors <= found.get(splits, -1) for splits, errors in most.items())
@@ -97,7 +98,9 @@ def test_between_proven_lines_whole_errors_may_be_too_many(
     envelope = Envelope.of(points, Fraction(0), Fraction(1))
     # A tree of two splits and half of the errors, rounded down, would be better.
     lam, value = corner.as_integer_ratio(), (3 * corner).as_integer_ratio()
-    better = envelope.sides(lam).better(lam, value, 10)
+    between = envelope.sides(lam).between(lam, value)
+    assert between is not None
+    better = between.better(10, 3)
     assert better == ([] if excluded else [(2, (right_errors - 1) // 2)])
 
 
