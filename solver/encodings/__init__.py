@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from solver.encodings.category_tests import (
@@ -33,7 +32,7 @@ from solver.encodings.thresholds import (
 from solver.errors import InputError, UnsupportedError
 from solver.features.category_values import override, sort_categories
 from solver.features.column_inference import Override, infer_columns
-from solver.features.columns import ColumnSpec, Factorized, text_names
+from solver.features.columns import Columns, ColumnSpec, Factorized, columns_by_name
 from solver.features.node_tests import NodeTest
 from solver.features.ranks_and_cuts import Scale
 from solver.objective.integer_weights import WholeWeights
@@ -127,7 +126,7 @@ def get_encoding(name: str) -> Encoding:
 
 def fit_columns(
     encoding: str,
-    features: pd.DataFrame,
+    features: Columns,
     columns: Mapping[str, Override] | None = None,
     read: dict[str, Factorized] | None = None,
 ) -> dict[str, ColumnSpec]:
@@ -161,7 +160,7 @@ def fit_columns(
 
 def fit_encoder(
     encoding: str,
-    features: pd.DataFrame,
+    features: Columns,
     target: ArrayLike,
     *,
     n_classes: int,
@@ -175,7 +174,7 @@ def fit_encoder(
     ----------
     encoding : str
         A name in :data:`ENCODINGS`.
-    features : pandas.DataFrame
+    features : pandas.DataFrame, or mapping of str to pandas.Series
         Raw training rows without the target.
     target : array-like of int, shape (n,)
         Class of every row, 0 … n_classes − 1. Only ``mdlp`` uses it.
@@ -206,13 +205,12 @@ def fit_encoder(
     >>> len(encoder.tests)
     3
     """
-    frame = text_names(features)
-    return _fit(encoding, frame, target, n_classes, columns, weights, options)[0]
+    return _fit(encoding, features, target, n_classes, columns, weights, options)[0]
 
 
 def fit_transform(
     encoding: str,
-    features: pd.DataFrame,
+    features: Columns,
     target: ArrayLike,
     *,
     n_classes: int,
@@ -225,14 +223,13 @@ def fit_transform(
     The codes are those of :meth:`Encoder.transform`. Once it is known how to read a column, it is
     read once.
     """
-    frame = text_names(features)
-    encoder, read = _fit(encoding, frame, target, n_classes, columns, weights, options)
-    return encoder, encoder.encode(len(frame), read.__getitem__)
+    encoder, read = _fit(encoding, features, target, n_classes, columns, weights, options)
+    return encoder, encoder.encode(len(next(iter(read.values()))[0]), read.__getitem__)
 
 
 def _fit(
     encoding: str,
-    frame: pd.DataFrame,
+    features: Columns,
     target: ArrayLike,
     n_classes: int,
     columns: Mapping[str, Override] | None,
@@ -248,16 +245,17 @@ def _fit(
             "none; use continuous, thresholds or quantiles"
         )
     read: dict[str, Factorized] = {}
-    specs = fit_columns(encoding, frame, columns, read)
+    raw = columns_by_name(features)
+    specs = fit_columns(encoding, raw, columns, read)
     classes = np.asarray(target, dtype=np.int64)
     if weights is None:
-        weights = WholeWeights.ones(len(frame))
+        weights = WholeWeights.ones(len(classes))
     tests: list[NodeTest | Scale] = []
     without: list[str] = []
     for name, spec in specs.items():
         before = len(tests)
         if spec.kind != "number" or name not in read:
-            ranks, values = spec.factorize(frame[name])
+            ranks, values = spec.factorize(raw[name])
             read[name] = ranks.astype(np.int32), values
         rows, values = read[name]
         if spec.kind == "category":

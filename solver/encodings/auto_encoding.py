@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-
 from solver.features.column_inference import FEW_VALUES, Override, infer_columns
+from solver.features.columns import Columns
 
 AUTO = "auto"
 """The name of an encoding or a solver that is to be chosen."""
@@ -18,7 +17,7 @@ BINS = 8
 
 
 def choose_encoding(
-    features: pd.DataFrame,
+    features: Columns,
     columns: Mapping[str, Override] | None,
     *,
     cuts_numbers: bool,
@@ -36,7 +35,7 @@ def choose_encoding(
 
     Parameters
     ----------
-    features : pandas.DataFrame
+    features : pandas.DataFrame, or mapping of str to pandas.Series
         The table without its target.
     columns : mapping, optional
         Overrides of how columns are read.

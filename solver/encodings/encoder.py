@@ -17,7 +17,7 @@ from solver.encodings.thresholds import Distribution
 from solver.errors import InputError, columns_like
 from solver.features.category_values import Category, show_value
 from solver.features.column_inference import FEW_VALUES
-from solver.features.columns import ColumnSpec, Factorized, text_names
+from solver.features.columns import ColumnSpec, Factorized, columns_by_name
 from solver.features.node_tests import NodeTest
 from solver.features.ranks_and_cuts import Scale
 
@@ -152,15 +152,15 @@ class Encoder:
             If a column is missing or cannot be read, a category was not seen in the fit, or the
             matrix would have more than 2^30 cells.
         """
-        frame = text_names(frame)
+        raw = columns_by_name(frame)
 
         def read(name: str) -> Factorized:
-            if name not in frame.columns:
+            if name not in raw:
                 raise InputError(
                     f"the table has no column {name!r}, which the encoding reads; "
-                    f"its columns are {columns_like(name, frame.columns)}"
+                    f"its columns are {columns_like(name, list(raw))}"
                 )
-            return self.columns[name].factorize(frame[name])
+            return self.columns[name].factorize(raw[name])
 
         return self.encode(len(frame), read)
 
@@ -193,12 +193,12 @@ class Encoder:
         If a column of ``frame`` has numbers that were not in the fit, the copy can only compare the
         numbers of this column with thresholds. Sums such as hyperplanes cannot use the column.
         """
-        frame = text_names(frame)
+        raw = columns_by_name(frame)
         tests = tuple(
             replace(test, values=None)
             if isinstance(test, Scale)
-            and test.column in frame.columns
-            and not test.knows(self.columns[test.column].read(frame[test.column]))
+            and test.column in raw
+            and not test.knows(self.columns[test.column].read(raw[test.column]))
             else test
             for test in self.tests
         )

@@ -23,12 +23,13 @@ from solver.features.category_values import (
 )
 from solver.features.columns import (
     KINDS,
+    Columns,
     ColumnSpec,
     Factorized,
+    columns_by_name,
     factorize_raw,
     is_missing,
     raw_kinds,
-    text_names,
 )
 from solver.features.text_parsing import (
     PLAIN,
@@ -59,7 +60,7 @@ Override: TypeAlias = str | Mapping[str, Any] | ColumnSpec
 
 
 def infer_columns(
-    frame: pd.DataFrame,
+    frame: Columns,
     overrides: Mapping[str, Override] | None = None,
     *,
     few_values: int = FEW_VALUES,
@@ -73,7 +74,7 @@ def infer_columns(
 
     Parameters
     ----------
-    frame : pandas.DataFrame
+    frame : pandas.DataFrame, or mapping of str to pandas.Series
         The features.
     overrides : mapping, optional
         What the user wants instead, e.g. ``{"age": "number", "id": "drop"}``. A mapping such as
@@ -96,12 +97,10 @@ def infer_columns(
         needs one: text and numbers mixed, lists, bytes, durations, or text that differs in nearly
         every row (an identifier).
     """
-    frame = text_names(frame)
-    overrides = overrides or {}
-    names = list(frame.columns)
-    check_overrides(names, overrides)
+    columns, overrides = columns_by_name(frame), overrides or {}
+    check_overrides(list(columns), overrides)
     specs: dict[str, ColumnSpec] = {}
-    for name, (_, column) in zip(names, frame.items(), strict=True):
+    for name, column in columns.items():
         wish = overrides.get(name)
         if isinstance(wish, ColumnSpec):
             specs[name] = wish

@@ -8,7 +8,7 @@ missing. Different values stay different, or the column is refused.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -46,6 +46,9 @@ _EXACT = 2.0**53
 
 Factorized: TypeAlias = tuple[NDArray[np.signedinteger[Any]], NDArray[Any]]
 """The position of each row's value, and the distinct values of a column."""
+
+Columns: TypeAlias = pd.DataFrame | Mapping[str, "pd.Series[Any]"]
+"""The columns of a table; or those of its columns that are features, by name."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,7 @@ class ColumnSpec:
         whole = dtype.kind in "iu" or (dtype.kind != "f" and types.is_bool_dtype(dtype))
         values = None
         if whole or (dtype.kind == "f" and dtype != np.longdouble):
-            values = np.array(column.to_numpy(dtype=np.float64, na_value=np.nan))
+            values = _as_floats(column)
             if whole and np.any(np.abs(values) >= _EXACT):
                 values = None
         if values is None:
@@ -213,8 +216,8 @@ class ColumnSpec:
         elif marks := [m for m in self._missing_numbers() if is_exact(m)]:
             flags = types.is_bool_dtype(dtype)
             same = [float(mark) for mark in marks if isinstance(mark, bool) == flags]
-            values[np.isin(values, same)] = np.nan
-        if np.any(np.isinf(values)):
+            values = np.where(np.isin(values, same), np.nan, values)
+        if np.isinf(values).any():
             raise InputError(
                 f"column {column.name!r} has an infinite value",
                 "replace it by a number, or leave it empty so that it counts as missing",
@@ -379,6 +382,15 @@ def text_names(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(names, axis="columns")
 
 
+def columns_by_name(table: Columns) -> dict[str, pd.Series[Any]]:
+    """Each column by its name; errors as :func:`text_names`.
+
+    pandas takes long to find a column, and longer to leave one out.
+    """
+    named = text_names(table) if isinstance(table, pd.DataFrame) else table
+    return dict(named.items())  # type: ignore[arg-type]
+
+
 def raw_kinds(
     raw: Sequence[Any], name: Any, missing: Sequence[Category] = ()
 ) -> dict[str, Category]:
@@ -396,11 +408,18 @@ def raw_kinds(
 def is_missing(column: pd.Series[Any]) -> NDArray[np.bool_]:
     """Whether each value of a raw column is missing; refuses one that cannot be asked."""
     if column.dtype.kind == "f":  # some tell NaN from a missing number
-        return np.asarray(np.isnan(column.to_numpy(dtype=np.float64, na_value=np.nan)))
+        return np.asarray(np.isnan(_as_floats(column)))
     try:
-        return np.asarray(column.isna())
+        return np.asarray(pd.isna(column.array))
     except ArithmeticError:
         raise _signaling(column) from None
+
+
+def _as_floats(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """A column of numbers or booleans as float64, NaN where missing; its own array if it can be."""
+    if isinstance(column.dtype, np.dtype):
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _signaling(column: pd.Series[Any]) -> InputError:
@@ -436,11 +455,14 @@ def factorize_numbers(
     numbers: NDArray[np.float64],
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Codes and distinct numbers, ascending; NaN is the last."""
-    codes, found = pd.factorize(numbers, use_na_sentinel=False)
+    # Equal numbers have equal bits, once there is one zero and one NaN; those are hashed faster.
+    plain = np.where(np.isnan(numbers), np.nan, numbers + 0.0)
+    codes, bits = pd.factorize(plain.view(np.int64))
+    found = bits.view(np.float64)
     order = np.argsort(found)
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(len(order))
-    return rank[codes], np.asarray(found, dtype=np.float64)[order]
+    return rank[codes], found[order]
 
 
 def factorize_raw(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from solver.encodings import Encoder, fit_transform
 from solver.encodings.auto_encoding import AUTO, choose_encoding
 from solver.errors import InputError, columns_like
 from solver.features.column_inference import Override
-from solver.features.columns import ColumnSpec, text_names
+from solver.features.columns import ColumnSpec, columns_by_name, text_names
 from solver.features.node_tests import NodeTest
 from solver.features.number_format import at_least, count
 from solver.features.oblique_tests import SurfaceTest
@@ -186,22 +185,22 @@ class Problem:
             rows or no usable features.
         """
         table = text_names(as_frame(frame))
-        targets = target_names(target, table.columns, task)
+        features = columns_by_name(table)
+        targets = target_names(target, features, task)
         if len(table) == 0:
             raise InputError("the table has no rows")
         rows = _row_weights(weights, len(table))
         if not np.all(rows.whole > 0):
             table, rows = table[rows.whole > 0], rows.positive
+            features = columns_by_name(table)
+        goals = [features.pop(name) for name in targets]
         labels: tuple[Any, ...] = ()
         if task == "regression":
             known: NDArray[Any] = read_targets(table[list(targets)])
             codes = np.zeros(len(table), np.int64)
         else:
-            labels, known = read_labels(table[targets[0]], classes)
+            labels, known = read_labels(goals[0], classes)
             codes = known
-        features = table.copy(deep=False)
-        for name in targets:
-            del features[name]
         if encoder is None:
             if encoding == AUTO:
                 cuts = task == "regression"
@@ -214,8 +213,9 @@ class Problem:
         elif not isinstance(encoder, Encoder):
             raise InputError(f"encoder = {encoder!r} is none; give one of fit_encoder")
         else:
-            encoder = encoder.without_numbers_unknown(features)
-            encoded = encoder.transform(features)
+            inputs = table.drop(columns=list(targets))
+            encoder = encoder.without_numbers_unknown(inputs)
+            encoded = encoder.transform(inputs)
         problem = cls.from_codes(
             encoded,
             known,
@@ -551,7 +551,7 @@ class Problem:
 
 
 def target_names(
-    target: str | Sequence[str], columns: Sequence[str] | pd.Index[Any], task: TaskType
+    target: str | Sequence[str], columns: Collection[str], task: TaskType
 ) -> tuple[str, ...]:
     """The target columns of a table.
 
