@@ -179,7 +179,7 @@ class Encoder:
             # Each test is asked once for every distinct value of its column, then looked up.
             rows, values = read(name)
             lookup = np.stack([test.branches(values) for test in group], axis=1)
-            if np.any(lookup < 0):
+            if lookup.min(initial=0) < 0:
                 self._refuse_unseen(name, values[rows], lookup[rows])
             start, end = end, end + lookup.shape[1]
             for first in range(0, n_rows, _CHUNK):

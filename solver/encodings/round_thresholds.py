@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,10 @@ _NARROW = 2.5e-14
 
 _LARGEST = Fraction(sys.float_info.max)
 
-_MOMENTS = (86400, 1), (3600, 1), (60, 1), (1, 1), (1, 10**3), (1, 10**6)
+_AT_ONCE = 2**6
+"""Of few gaps several numbers of digits, or units, are tried at once: they take as long as one."""
+
+_MOMENTS = np.array([(86400.0, 1), (3600, 1), (60, 1), (1, 1), (1, 10**3), (1, 10**6)])
 """Days, hours, minutes, seconds, milliseconds, microseconds: whole seconds, over a divisor."""
 
 
@@ -52,21 +56,21 @@ def roundest_numbers(low: Floats, high: Floats) -> Floats:
     [1.0, 30.0, 0.3]
     """
     gaps = _Gaps(low, high)
-    zero = (gaps.low <= 0) & (gaps.high > 0) & (np.abs(gaps.middle) <= gaps.quarter)
-    gaps.settle(zero, 0.0)
+    size = np.abs(gaps.middle)
+    gaps.settle((gaps.low <= 0) & (gaps.high > 0) & (size <= gaps.quarter), 0.0)
     with np.errstate(divide="ignore"):
-        magnitude = np.floor(np.log10(np.abs(gaps.middle)))
-    is_wide = gaps.quarter > _NARROW * np.abs(gaps.middle)
+        magnitude = np.floor(np.log10(size))
+    is_wide = gaps.quarter > _NARROW * size
     at = np.flatnonzero(gaps.is_open & is_wide & (magnitude < len(_POWERS)))
-    for digits in range(1, _MOST_DIGITS + 1):
-        at = at[gaps.is_open[at]]
-        if not len(at):
-            break
-        power = magnitude[at] - digits + 1
+    digits = 1
+    while len(at) and digits <= _MOST_DIGITS:
+        last = min(digits + _AT_ONCE // len(at), _MOST_DIGITS)
+        power = magnitude[at] + 1 - np.arange(digits, last + 1)[:, None]
         known = np.abs(power) < len(_POWERS)
-        ten = _POWERS[np.abs(power[known]).astype(np.intp)]
-        above = power[known] > 0
-        gaps.try_multiples(at[known], np.where(above, ten, 1.0), np.where(above, 1.0, ten))
+        ten = _POWERS[np.where(known, np.abs(power), 0).astype(np.intp)]
+        above = power > 0
+        gaps.try_multiples(at, np.where(above, ten, 1.0), np.where(above, 1.0, ten), known)
+        at, digits = at[gaps.is_open[at]], last + 1
     return gaps.settled()
 
 
@@ -74,9 +78,13 @@ def roundest_moments(low: Floats, high: Floats) -> Floats:
     """For each gap, in seconds, the midnight nearest to its middle; without one the full hour,
     minute, second, millisecond or microsecond, else as :func:`roundest_numbers`."""
     gaps = _Gaps(low, high)
-    for multiple, divisor in _MOMENTS:
-        at = np.flatnonzero(gaps.is_open & (np.abs(gaps.middle) * divisor < 2.0**53))
-        gaps.try_multiples(at, np.float64(multiple), np.float64(divisor))
+    at, tried = np.arange(len(low)), 0
+    while len(at) and tried < len(_MOMENTS):
+        last = tried + 1 + _AT_ONCE // len(at)
+        multiple, divisor = np.hsplit(_MOMENTS[tried:last], 2)
+        known = np.abs(gaps.middle[at]) * divisor < 2.0**53
+        gaps.try_multiples(at, multiple, divisor, known)
+        at, tried = at[gaps.is_open[at]], last
     return gaps.settled()
 
 
@@ -89,24 +97,29 @@ class _Gaps:
         self.found = np.zeros(len(low))
         self.is_open = np.ones(len(low), np.bool_)
 
-    def settle(self, which: NDArray[np.bool_], value: float) -> None:
+    def settle(self, which: NDArray[np.bool_ | np.intp], value: Floats | float) -> None:
         self.found[which] = value
         self.is_open[which] = False
 
     def try_multiples(
-        self, at: NDArray[np.intp], multiple: Floats | np.float64, divisor: Floats | np.float64
+        self,
+        at: NDArray[np.intp],
+        multiple: NDArray[Any],
+        divisor: NDArray[Any],
+        allowed: NDArray[np.bool_],
     ) -> None:
         """Take the multiple of multiple/divisor nearest to the middle, where one is in the gap. One
-        of the two is 1, so there is one rounding."""
+        of the two is 1, so there is one rounding. Rows of the arrays are tried in their order."""
         low, high, middle = self.low[at], self.high[at], self.middle[at]
         count = np.floor(middle / multiple * divisor)
         below, above = count * multiple / divisor, (count + 1) * multiple / divisor
         has_below, has_above = (low <= below) & (below < high), (low <= above) & (above < high)
         takes_below = has_below & (~has_above | (middle - below <= above - middle))
         found = np.where(takes_below, below, above)
-        inside = has_below | has_above
-        self.found[at[inside]] = found[inside] + 0.0
-        self.is_open[at[inside]] = False
+        inside = (has_below | has_above) & allowed
+        first = inside.argmax(axis=0) * len(at) + np.arange(len(at))
+        settled = inside.take(first)
+        self.settle(at[settled], found.take(first[settled]) + 0.0)
 
     def settled(self) -> Floats:
         """The numbers found; open gaps are settled one by one."""

@@ -78,6 +78,15 @@ class Distribution:
         np.add.at(counts, self.rows, self.weights)
         return np.cumsum(counts)
 
+    @property
+    def branches_of_missing(self) -> NDArray[np.int8]:
+        """By cut, the branch of a missing number: that of more training rows, branch 0 in a tie or
+        if some of them lack the number."""
+        upper_is_larger = 2 * self.below[:-1] < self.below[-1:]
+        return (np.zeros_like(upper_is_larger) if self.has_missing else upper_is_larger).view(
+            np.int8
+        )
+
 
 def all_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.int64]:
     """Between all neighbouring distinct numbers: m − 1 cuts."""
@@ -107,7 +116,8 @@ def threshold_tests(
     they follow the majority.
     """
     thresholds = _roundest(unit)(numbers.values[cuts], numbers.values[cuts + 1])
-    scale = _scale(column, numbers, cuts, unit, thresholds)
+    missing = numbers.branches_of_missing[cuts]
+    scale = Scale(column, thresholds, missing, unit, numbers.has_missing)
     return [scale.cut(i) for i in range(len(cuts))]
 
 
@@ -115,21 +125,9 @@ def scale_of(column: str, numbers: Distribution, unit: str) -> Scale:
     """All cuts of a column; missing values as in :func:`threshold_tests`."""
     thresholds = ThresholdsOnDemand(numbers.values, _roundest(unit))
     values = None if numbers.has_missing else numbers.values
-    return _scale(column, numbers, np.arange(len(thresholds)), unit, thresholds, values)
+    missing = numbers.branches_of_missing
+    return Scale(column, thresholds, missing, unit, numbers.has_missing, values)
 
 
 def _roundest(unit: str) -> Callable[[Floats, Floats], Floats]:
     return roundest_moments if unit == "date" else roundest_numbers
-
-
-def _scale(
-    column: str,
-    numbers: Distribution,
-    cuts: NDArray[np.int64],
-    unit: str,
-    thresholds: Floats | ThresholdsOnDemand,
-    values: Floats | None = None,
-) -> Scale:
-    upper_is_larger = 2 * numbers.below[cuts] < (numbers.below[-1] if len(cuts) else 0)
-    missing = (upper_is_larger & (not numbers.has_missing)).astype(np.int8)
-    return Scale(column, thresholds, missing, unit, numbers.has_missing, values)
