@@ -484,8 +484,10 @@ def factorize_raw(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:
             booleans, which = pd.factorize(column[flags].astype(bool))
             codes[flags] = len(found) + booleans
             return codes, [*found, *which.tolist()]
-        codes, found = pd.factorize(column)
-        return codes, list(found)
+        plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
+        given: Any = column.to_numpy() if plain else column  # of this pandas makes an index
+        codes, distinct = pd.factorize(given)
+        return codes, distinct.tolist()
     except (TypeError, NotImplementedError, ArithmeticError):
         if any(isinstance(value, Decimal) and value.is_snan() for value in column):
             raise _signaling(column) from None

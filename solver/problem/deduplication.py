@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from solver.features.ranks_and_cuts import Scale
 
 _MOST_SORTED_WORDS = 16  # of a row; more take longer to sort one by one than at once
 _CODES_AT_A_TIME = 2**22
+_TWO = b"two"
 
 
 class Copy(NamedTuple):
@@ -123,44 +125,66 @@ def distinct_features(
     keep: list[int] = []
     constant: list[str] = []
     duplicate: dict[str, str] = {}
-    first_with: dict[bytes, int] = {}
-    for j, partition in enumerate(_partitions(codes, ordered)):
-        if partition is None:
+    first_like: dict[bytes, int] = {}
+    first_with: dict[tuple[bytes, bytes], int] = {}
+
+    @cache
+    def largest() -> list[int]:
+        return codes.max(axis=0).tolist()  # type: ignore[no-any-return]
+
+    @cache
+    def partition(j: int) -> bytes:
+        return _TWO if largest()[j] <= 1 else _partition(codes[:, j], ordered[j])
+
+    for j, sides in enumerate(_sides(codes, ordered)):
+        if sides is None:
             constant.append(names[j])
             continue
-        if partition in first_with:
-            duplicate[names[j]] = names[first_with[partition]]
+        first = first_like.setdefault(sides, j)
+        if first != j:  # only such features are compared in full
+            first_with.setdefault((sides, partition(first)), first)
+            first = first_with.setdefault((sides, partition(j)), j)
+        if first != j:
+            duplicate[names[j]] = names[first]
         else:
-            first_with[partition] = j
             keep.append(j)
     return keep, tuple(constant), duplicate
 
 
-def _partitions(codes: NDArray[np.int32], ordered: Sequence[bool]) -> Iterator[bytes | None]:
-    """For each feature bytes that are equal if it separates the rows alike; None: it is constant.
+def _sides(codes: NDArray[np.int32], ordered: Sequence[bool]) -> Iterator[bytes | None]:
+    """For each feature the rows with another code than the middle row, and where the order counts
+    on which side they are; None: it is constant.
 
-    Two parts are told by the rows of the second one, so x and "not x" are the same. If there are
-    more, their codes are numbered by first appearance.
+    These bytes are equal for features that separate the rows alike, and seldom for others.
     """
     step = max(1, _CODES_AT_A_TIME // max(len(codes), 1))
     for begin in range(0, codes.shape[1], step):
         # Codes lie row by row: several features are fetched at a time.
         block = np.ascontiguousarray(codes[:, begin : begin + step].T)
-        binary: NDArray[np.bool_] = block.max(axis=1) <= 1
-        second = np.packbits(np.not_equal(block, block[:, :1]), axis=1)
-        varied = np.asarray(second.any(axis=1))
-        for j, column in enumerate(block):
-            if binary[j] or not varied[j]:
-                yield second[j].tobytes() if varied[j] else None
-                continue
-            ranks, size = _places(column) if ordered[begin + j] else _parts(column)
-            if size == 2:
-                yield second[j].tobytes()
-            elif ordered[begin + j]:
-                # The order counts too, but not which end is up.
-                yield b"ordered" + min(ranks.tobytes(), (size - 1 - ranks).tobytes())
-            else:
-                yield b"parts" + ranks.tobytes()
+        middle = block[:, len(codes) // 2, None]
+        others = np.packbits(block != middle, axis=1)
+        below = np.packbits(block < middle, axis=1) if any(ordered) else others
+        varied = np.asarray(others.any(axis=1))
+        inner = np.asarray(below.any(axis=1) & (below != others).any(axis=1))
+        for j, rows in enumerate(others):
+            told = rows.tobytes()
+            if ordered[begin + j] and inner[j]:
+                told += min(below[j].tobytes(), (rows ^ below[j]).tobytes())
+            yield told if varied[j] else None
+
+
+def _partition(column: NDArray[np.int32], ordered: bool) -> bytes:
+    """Bytes that, among features of equal sides, are equal for those that separate the rows alike.
+
+    If there are more than two parts, their codes are numbered by first appearance.
+    """
+    ranks, size = _places(column) if ordered else _parts(column)
+    if size == 2:
+        return _TWO
+    if ordered:
+        # The order counts too, but not which end is up.
+        return b"ordered" + min(ranks.tobytes(), (size - 1 - ranks).tobytes())
+    return b"parts" + ranks.tobytes()
 
 
 def _parts(column: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:

@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from solver.encodings import Encoder, fit_transform
 from solver.encodings.auto_encoding import AUTO, choose_encoding
 from solver.errors import InputError, columns_like
 from solver.features.column_inference import Override
-from solver.features.columns import ColumnSpec, columns_by_name, text_names
+from solver.features.columns import ColumnSpec, columns_by_name
 from solver.features.node_tests import NodeTest
 from solver.features.number_format import at_least, count
 from solver.features.oblique_tests import SurfaceTest
@@ -184,22 +185,22 @@ class Problem:
             If the target is missing, has missing values or a single class, or the table has no
             rows or no usable features.
         """
-        table = text_names(as_frame(frame))
+        table = as_frame(frame)
         features = columns_by_name(table)
         targets = target_names(target, features, task)
         if len(table) == 0:
             raise InputError("the table has no rows")
         rows = _row_weights(weights, len(table))
         if not np.all(rows.whole > 0):
-            table, rows = table[rows.whole > 0], rows.positive
-            features = columns_by_name(table)
-        goals = [features.pop(name) for name in targets]
+            features = {name: column[rows.whole > 0] for name, column in features.items()}
+            rows = rows.positive
+        goals = {name: features.pop(name) for name in targets}
         labels: tuple[Any, ...] = ()
         if task == "regression":
-            known: NDArray[Any] = read_targets(table[list(targets)])
-            codes = np.zeros(len(table), np.int64)
+            known: NDArray[Any] = read_targets(goals)
+            codes = np.zeros(len(known), np.int64)
         else:
-            labels, known = read_labels(goals[0], classes)
+            labels, known = read_labels(goals[targets[0]], classes)
             codes = known
         if encoder is None:
             if encoding == AUTO:
@@ -213,7 +214,7 @@ class Problem:
         elif not isinstance(encoder, Encoder):
             raise InputError(f"encoder = {encoder!r} is none; give one of fit_encoder")
         else:
-            inputs = table.drop(columns=list(targets))
+            inputs = pd.DataFrame(features, goals[targets[0]].index)
             encoder = encoder.without_numbers_unknown(inputs)
             encoded = encoder.transform(inputs)
         problem = cls.from_codes(
@@ -580,9 +581,11 @@ def target_names(
 
 def _axes(tests: Sequence[NodeTest | Scale], rows: NDArray[np.int32]) -> tuple[Axis, ...]:
     """The columns of numbers among the features, without constant ones."""
-    columns = ((test, rows[:, j]) for j, test in enumerate(tests) if isinstance(test, Scale))
-    varied = ((scale, codes) for scale, codes in columns if np.any(codes != codes[0]))
-    return tuple(Axis(scale, np.ascontiguousarray(codes)) for scale, codes in varied)
+    scales = {j: test for j, test in enumerate(tests) if isinstance(test, Scale)}
+    columns = np.ascontiguousarray(rows[:, list(scales)].T)
+    varied = np.asarray((columns != columns[:, :1]).any(axis=1))
+    axes = zip(scales.values(), columns, varied, strict=True)
+    return tuple(Axis(scale, codes) for scale, codes, is_varied in axes if is_varied)
 
 
 def _row_weights(weights: ArrayLike | WholeWeights | None, n_rows: int) -> WholeWeights:

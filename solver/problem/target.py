@@ -18,7 +18,14 @@ from solver.features.category_values import (
     kind_of,
     sort_categories,
 )
-from solver.features.columns import ColumnSpec, factorize_raw, is_missing, raw_kinds
+from solver.features.columns import (
+    Columns,
+    ColumnSpec,
+    columns_by_name,
+    factorize_raw,
+    is_missing,
+    raw_kinds,
+)
 from solver.features.number_format import count
 from solver.objective.exact_squared_error import check_targets
 
@@ -138,7 +145,7 @@ def _is_measured(column: pd.Series[Any], found: Sequence[Any]) -> bool:
     return column.dtype == object and any(isinstance(value, float) for value in found)
 
 
-def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
+def read_targets(columns: Columns) -> NDArray[np.float64]:
     """The targets of a regression, shape (rows, outputs).
 
     Raises
@@ -146,9 +153,10 @@ def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
     InputError
         If one is missing or not a finite number, or all rows have the same targets.
     """
-    values = _read_numbers(columns)
+    named = columns_by_name(columns)
+    values = _read_numbers([*named.values()])
     if len(values) and np.all(values == values[0]):
-        name = ", ".join(map(str, columns.columns))
+        name = ", ".join(named)
         raise InputError(f"target {name!r} has a single value; there is nothing to learn")
     return values
 
@@ -171,16 +179,16 @@ def read_target_array(given: Any, name: str) -> NDArray[np.float64]:
             raise InputError(f"target {name!r} has {values.ndim} dimensions; give (rows, outputs)")
         values = values.reshape(len(values), -1) if values.size else values.reshape(0, 1)
         table = pd.DataFrame(values)
-    return _read_numbers(table.set_axis([name] * table.shape[1], axis="columns"))
+    return _read_numbers([table.iloc[:, j].rename(name) for j in range(table.shape[1])])
 
 
-def _read_numbers(columns: pd.DataFrame) -> NDArray[np.float64]:
+def _read_numbers(columns: Sequence[pd.Series[Any]]) -> NDArray[np.float64]:
     spec = ColumnSpec("number")
     try:
-        numbers = [spec.read(columns.iloc[:, j]) for j in range(columns.shape[1])]
+        numbers = [spec.read(column) for column in columns]
     except InputError as error:
         raise _of_target(error, "regression needs a finite number in every row") from None
-    name = ", ".join(dict.fromkeys(map(str, columns.columns)))
+    name = ", ".join(dict.fromkeys(str(column.name) for column in columns))
     return check_targets(np.stack(numbers, axis=1), name)
 
 
