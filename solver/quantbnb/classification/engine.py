@@ -18,6 +18,7 @@ from solver.kernels.jit import ensure_compiled, is_compiled, unchecked
 from solver.objective.exact_objective import CostScale
 from solver.quantbnb.classification import best_first_search, sorted_table
 from solver.quantbnb.classification.carried_bounds import nothing
+from solver.quantbnb.classification.kept_trees import read_tree
 from solver.quantbnb.classification.state import (
     BOUND,
     BUDGET,
@@ -50,7 +51,6 @@ DEEPEST = 16
 
 _POINTS = 256
 _FILLED = 2**21  # ranks that are gathered in a slice
-_ROWS = 2**12  # handled together
 
 
 class QuantEngine(Engine):
@@ -88,7 +88,8 @@ class QuantEngine(Engine):
         digest: Callable[[], str] = str,
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        self.codes, self.counts, self.cost_scale, self.digest = codes, counts, cost_scale, digest
+        self.codes, self.counts = np.ascontiguousarray(codes), np.ascontiguousarray(counts)
+        self.cost_scale, self.digest = cost_scale, digest
         self.arities = [int(arity) for arity in arities]
         self._weigh_rows()
         unit_leaf = -(-constraints.min_leaf // self.unit)
@@ -177,12 +178,14 @@ class QuantEngine(Engine):
         parts, one = new_parts(small, 1), Part(*(array[0] for array in new_parts(small, 1)))
         scratch, levels = new_sweep(small), new_levels(1, 1, 1)
         codes, order = np.zeros((1, 1), np.int32), np.zeros(1, np.int32)
+        tree, line = levels.tree[0], np.zeros(1, np.int64)
         arguments = mine, self.params, parts, scratch, levels, self.top, self.others, nothing(1)
         return (
             ensure_compiled(
                 sorted_table.fill, mine, one, codes, order, self.classes, self.weights, 0, 0
             )
             + ensure_compiled(best_first_search.step, *arguments, 0, 0, 0)
+            + ensure_compiled(read_tree, tree, codes, tree, 0, line, line, tree, tree)
             + ensure_compiled(best_first_search.restore_parts, mine, parts, levels, self.top)
         )
 
@@ -334,48 +337,29 @@ class QuantEngine(Engine):
             raise InputError("the state is that of a search with another limit on depth or splits")
 
     def shape(self) -> Shape:
-        return self._read(self.levels.tree[self._best_level], 0, np.arange(len(self.codes)))[0]
+        tree = self.levels.tree[self._best_level]
+        if tree[0, 0] < 0:
+            return -1
+        n, classes = self.counts.shape
+        found = np.zeros((2 * len(tree) + 1, 4), np.int64)
+        order, links = np.empty(n, np.int64), np.empty(n + max(self.arities), np.int64)
+        weights, least = np.empty((2, classes), np.int64), self.params.min_leaf * self.unit
+        read_tree(tree, self.codes, self.counts, least, order, links, weights, found)
+        return self._read(found, 0)[0]
 
-    def _read(self, nodes: Ints, at: int, rows: Ints) -> tuple[Shape, int]:
-        """A subtree, and its class if it is a leaf, else −1.
+    def _read(self, found: Ints, at: int) -> tuple[Shape, int]:
+        """A subtree, and its class if it is a leaf, else −1; see :func:`read_tree`.
 
         Of two leaves with the same class only one is left.
         """
-        if at >= len(nodes) or nodes[at, 0] < 0:
-            return -1, int(self.counts[rows].sum(axis=0).argmax())
-        feature, code = map(int, nodes[at])
-        codes = self.codes[rows, feature]
-        if code < 0:
-            code = self._best_code(codes, rows)
-        to_left = codes < code
-        if to_left.all():
-            return self._read(nodes, 2 * at + 1, rows)
-        if not to_left.any():
-            return self._read(nodes, 2 * at + 2, rows)
-        left, left_class = self._read(nodes, 2 * at + 1, rows[to_left])
-        right, right_class = self._read(nodes, 2 * at + 2, rows[~to_left])
+        feature, code, _, _ = found[at].tolist()
+        if feature == -1:
+            return -1, code
+        if feature == -2:
+            return self._read(found, code)
+        left, left_class = self._read(found, 2 * at + 1)
+        right, right_class = self._read(found, 2 * at + 2)
         if left_class == right_class >= 0:
             return -1, left_class
-        # Of the cuts that part these rows alike the middle one: no side is favoured.
-        cut = (int(codes[to_left].max()) + int(codes[~to_left].min()) - 1) // 2
         first = sum(self.arities[:feature]) - feature
-        return (first + cut, (left, right)), -1
-
-    def _best_code(self, codes: NDArray[np.int32], rows: Ints) -> int:
-        """The first code from which on a stump's right leaf makes it best."""
-        order = np.argsort(codes, kind="stable")
-        ordered, smallest = codes[order], self.params.min_leaf * self.unit
-        counts = self.counts[rows[order]].T.copy()  # long rows: numpy is slow along short ones
-        totals = counts.sum(axis=1, keepdims=True)
-        before, best, most = np.zeros_like(totals), int(ordered[0]), -1
-        for begin in range(0, len(rows) - 1, _ROWS):
-            end = min(begin + _ROWS, len(rows) - 1)
-            left = before + counts[:, begin:end].cumsum(axis=1)
-            right = totals - left
-            correct = left.max(axis=0) + right.max(axis=0)
-            correct[ordered[begin + 1 : end + 1] == ordered[begin:end]] = -1
-            correct[np.minimum(left.sum(axis=0), right.sum(axis=0)) < smallest] = -1
-            at, before = int(correct.argmax()), left[:, -1:]
-            if correct[at] > most:
-                best, most = int(ordered[begin + at + 1]), int(correct[at])
-        return best
+        return (first + code, (left, right)), -1
