@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from solver.features.node_tests import NodeTest
 from solver.features.ranks_and_cuts import Scale
 
-_MOST_SORTED_WORDS = 16  # of a row; more take longer to sort one by one than at once
 _CODES_AT_A_TIME = 2**22
 _TWO = b"two"
 
@@ -40,36 +38,50 @@ def collapse(
     codes: NDArray[np.int32], labels: NDArray[Any], weights: NDArray[np.int64], n_classes: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Merge equal rows; the result is in a canonical order, so row order does not matter."""
-    group, first = equal_rows(codes)
-    counts = np.zeros((len(first), n_classes), dtype=np.int64)
-    np.add.at(counts, (group, labels), weights)
-    if not codes.shape[1]:
-        return codes[first], counts
-    rows = codes.take(first, axis=0)
-    order = _sorting(rows)
-    return rows.take(order, axis=0), counts.take(order, axis=0)
+    order, begins = _ascending(codes)
+    counts = np.zeros((int(begins.sum()), n_classes), dtype=np.int64)
+    np.add.at(counts, (_numbered(order, begins), labels), weights)
+    return codes.take(order[begins], axis=0), counts
 
 
-def _sorting(rows: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The order in which the rows, all different, ascend."""
-    words = _row_words(rows)
-    if words.shape[1] <= _MOST_SORTED_WORDS:
-        ordered = words.byteswap() if sys.byteorder == "little" else words
-        order = np.argsort(ordered[:, 0])
-        # Few rows have the same first word, and only they are compared by the others.
-        tied = _in_runs(ordered[order, 0])
-        rows_tied = order[tied]
-        order[tied] = rows_tied[np.lexsort(ordered[rows_tied].T[::-1])]
-        return order
-    # Sorting whole rows as byte strings is one sort instead of one a word.
-    return np.argsort(words.view(f"V{words.shape[1] * 8}").ravel(), kind="stable")
+def _ascending(codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The order in which the rows ascend, and at which places in it another row begins."""
+    first, *others = _row_words(codes)
+    order = np.argsort(first)
+    begins = _changes(first[order])
+    for word in others:
+        if begins.all():
+            break
+        # Few rows have the same words so far and differ in this one: only they are sorted.
+        differs = _changes(word[order]) & ~begins
+        if not differs.any():
+            continue
+        run = np.cumsum(begins)
+        mixed = np.zeros(len(order) + 1, np.bool_)
+        mixed[run[differs]] = True
+        tied = np.flatnonzero(mixed[run])
+        rows = order[tied]
+        places = np.argsort(word[rows])
+        ranks = np.cumsum(_changes(word[rows[places]]))
+        keys = run[tied] * (ranks[-1] + 1)
+        keys[places] += ranks
+        places = np.argsort(keys)
+        order[tied], begins[tied] = rows[places], _changes(keys[places])
+    return order, begins
 
 
-def _in_runs(ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Whether each of some ascending numbers equals a neighbour."""
-    same = np.zeros(len(ascending) + 1, np.bool_)
-    np.equal(ascending[1:], ascending[:-1], out=same[1:-1])
-    return same[1:] | same[:-1]
+def _changes(ascending: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each of some ascending numbers is the first of its kind."""
+    changes = np.ones(len(ascending), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=changes[1:])
+    return changes
+
+
+def _numbered(order: NDArray[np.int64], begins: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each row the number of its kind, of what :func:`_ascending` gives."""
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(begins) - 1
+    return group
 
 
 def collapse_numbers(
@@ -87,24 +99,14 @@ def collapse_numbers(
 
 def equal_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """A number for every row, equal exactly if the rows are, and the first row of each number."""
-    group = np.zeros(len(codes), dtype=np.int64)
-    size = min(len(codes), 1)
-    for word in _row_words(codes).T:
-        numbers, distinct = pd.factorize(word)
-        if size > 1:
-            numbers, distinct = pd.factorize(group * len(distinct) + numbers)
-        group, size = numbers.astype(np.int64), len(distinct)
-        if size == len(codes):
-            break  # no two are equal
-    first = np.empty(size, dtype=np.int64)
-    first[group[::-1]] = np.arange(len(codes))[::-1]
-    return group, first
+    order, begins = _ascending(codes)
+    return _numbered(order, begins), np.minimum.reduceat(order, np.flatnonzero(begins))
 
 
 def _row_words(codes: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Rows as few 64-bit words as their codes allow, equal exactly if the rows are.
+    """Rows as few 64-bit words as their codes allow, at least one: an array (words, rows).
 
-    Bytes are big-endian: they sort as the rows do.
+    They are equal exactly if the rows are, and they sort as the rows do.
     """
     largest = int(codes.max(initial=0))
     if largest <= 1:
@@ -112,10 +114,10 @@ def _row_words(codes: NDArray[np.int32]) -> NDArray[np.uint64]:
     else:
         size = 1 if largest < 2**8 else 2 if largest < 2**16 else 4
         packed = codes.astype(f">u{size}").view(np.uint8).reshape(len(codes), -1)
-    n_words = -(-packed.shape[1] // 8)
+    n_words = max(-(-packed.shape[1] // 8), 1)
     words = np.zeros((len(codes), 8 * n_words), dtype=np.uint8)
     words[:, : packed.shape[1]] = packed
-    return words.view(np.uint64).reshape(len(codes), n_words)
+    return words.view(">u8").T.astype(np.uint64, order="C")
 
 
 def distinct_features(
