@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
@@ -73,7 +73,7 @@ class Limits:
 
     def __new__(cls, *values: Any, **named: Any) -> Self:
         """Refuse what is no limit; Python's own error does not say which limits there are."""
-        known = [field.name for field in fields(cls)]
+        known = list(cls.__dataclass_fields__)
         for name in named:
             if name not in known:
                 raise InputError(
@@ -84,28 +84,27 @@ class Limits:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in list(vars(self).items()):
             if value is None:
                 continue
-            whole = field.name not in ("seconds", "min_leaf_size")
+            whole = name not in ("seconds", "min_leaf_size")
             number = isinstance(value, Integral if whole else Real)
-            if field.name == "min_leaf_size" and isinstance(value, Decimal):
+            if name == "min_leaf_size" and isinstance(value, Decimal):
                 number = value.is_finite()  # weights may be decimals, too
             if isinstance(value, bool) or not number or not 0 <= value < math.inf:
                 kind = "a whole number" if whole else "a number"
                 raise InputError(
-                    f"limit {field.name} = {value!r} must be {kind} of 0 or more"
-                    f"{_as_number(field.name, value, whole)}"
+                    f"limit {name} = {value!r} must be {kind} of 0 or more"
+                    f"{_as_number(name, value, whole)}"
                 )
-            if field.name != "seconds" and value > _LARGEST:
+            if name != "seconds" and value > _LARGEST:
                 raise InputError(
-                    f"limit {field.name} = {value!r} is too large; leave it out for no limit"
+                    f"limit {name} = {value!r} is too large; leave it out for no limit"
                 )
             # numpy's numbers, as a grid search has them, are stored as Python's.
-            counted = whole or (field.name == "min_leaf_size" and value == int(value))
+            counted = whole or (name == "min_leaf_size" and value == int(value))
             kept = int(value) if counted else _exact_or_float(value)
-            object.__setattr__(self, field.name, kept)
+            object.__setattr__(self, name, kept)
 
     def to_dict(self) -> dict[str, Any]:
         """The limits that are set, by name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,12 @@ def within_memory(limits: Limits) -> Limits:
     """
     if limits.bytes is not None:
         return limits
-    return replace(limits, bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    return replace(limits, bytes=_half_of_memory())
+
+
+@cache
+def _half_of_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def lengths_of(arrays: Iterable[NDArray[Any]]) -> NDArray[np.int64]:

@@ -361,7 +361,7 @@ class Problem:
     def unavoidable_errors(self) -> int | Fraction:
         """Errors, or squared error, that no tree avoids: equal rows have different targets."""
         if self.values is None:
-            return int((self.counts.sum(axis=1) - self.counts.max(axis=1)).sum())
+            return self.total_weight - int(self.counts.max(axis=1).sum())
         group, first = equal_rows(self.codes)
         order = np.argsort(group, kind="stable")
         groups = np.split(order, np.cumsum(np.bincount(group, minlength=len(first)))[:-1])
@@ -493,7 +493,7 @@ class Problem:
     @cached_property
     def _stored_weight_error(self) -> Fraction:
         """The weight error as a stored tree has it."""
-        return Fraction(at_least(self.weight_error, 3))
+        return Fraction(at_least(self.weight_error, 3)) if self.weight_error else self.weight_error
 
     def grow(self, shape: Shape) -> Tree:
         """Turn the shape of a tree into a tree with counts, tests and predictions.

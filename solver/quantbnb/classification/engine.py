@@ -197,6 +197,7 @@ class QuantEngine(Engine):
             return FULL
         if self._filled < len(self.arities):
             self._fill_some()
+        if self._filled < len(self.arities):
             return RUNNING
         outcome = self._search(
             self.table, self.params, self.parts, self.scratch, self.levels, self.top,
