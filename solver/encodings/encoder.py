@@ -175,10 +175,12 @@ class Encoder:
             )
         codes = np.empty((n_rows, n_features), dtype=np.int32)
         end = 0
-        for name, group in groupby(self.tests, key=attrgetter("column")):
+        for name, tests in groupby(self.tests, key=attrgetter("column")):
             # Each test is asked once for every distinct value of its column, then looked up.
-            rows, values = read(name)
-            lookup = np.stack([test.branches(values) for test in group], axis=1)
+            (rows, values), group = read(name), list(tests)
+            lookup = np.empty((len(values), len(group)), np.int32)
+            for place, test in enumerate(group):
+                lookup[:, place] = test.branches(values)
             if lookup.min(initial=0) < 0:
                 self._refuse_unseen(name, values[rows], lookup[rows])
             start, end = end, end + lookup.shape[1]

@@ -139,9 +139,9 @@ class SparseTree(BaseEstimator):
             read_weights(sample_weight, frame),
         )
         counted = weights.whole > 0
-        problem = self._encode(
-            frame[counted], labels, target[counted], weights.positive, _target_names(y)
-        )
+        if not counted.all():
+            frame, target, weights = frame[counted], target[counted], weights.positive
+        problem = self._encode(frame, labels, target, weights, _target_names(y))
         limits = Limits(
             seconds=self.time_limit,
             bytes=self.memory_limit,

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
+from functools import cache, cached_property, update_wrapper
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -102,8 +102,13 @@ def unchecked(function: Callable[P, R]) -> Callable[P, R]:
     arrays of a search this takes 30 µs, longer than many calls that follow. Only for arguments
     whose types another kernel has checked: of other types the kernel would read wrong memory.
     """
-    (compiled,) = cast(Any, function).overloads.values()
-    return cast(Callable[P, R], compiled.entry_point)
+    return cast(Callable[P, R], _entry_point(function))
+
+
+@cache
+def _entry_point(function: Any) -> Any:
+    (compiled,) = function.overloads.values()
+    return compiled.entry_point
 
 
 def _bit_intrinsic(emit: Callable[[Any, Any], Any]) -> Any:

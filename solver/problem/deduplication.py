@@ -39,9 +39,10 @@ def collapse(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Merge equal rows; the result is in a canonical order, so row order does not matter."""
     order, begins = _ascending(codes)
-    counts = np.zeros((int(begins.sum()), n_classes), dtype=np.int64)
-    np.add.at(counts, (_numbered(order, begins), labels), weights)
-    return codes.take(order[begins], axis=0), counts
+    first = order[begins]
+    counts = np.zeros(len(first) * n_classes, dtype=np.int64)
+    np.add.at(counts, _numbered(order, begins) * n_classes + labels, weights)
+    return codes.take(first, axis=0), counts.reshape(-1, n_classes)
 
 
 def _ascending(codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

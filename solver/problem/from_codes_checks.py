@@ -32,19 +32,19 @@ def read_codes(codes: ArrayLike) -> NDArray[np.int32]:
 
 
 def read_arities(
-    arities: Sequence[int] | None,
+    arities: ArrayLike | None,
     matrix: NDArray[np.int32],
     tests: Sequence[NodeTest | Scale] | None,
 ) -> NDArray[np.int32]:
     """The number of codes of each feature; by default that of its test, or the largest + 1."""
     n_features = matrix.shape[1]
-    largest = matrix.max(axis=0) if n_features else np.zeros(0, np.int32)
     known = None if tests is None else [test.arity for test in tests]
-    given = largest.astype(np.int64) + 1 if known is None else known
-    sizes = _whole_numbers(given if arities is None else arities, "arities")
+    if arities is None:
+        arities = matrix.max(axis=0, initial=-1).astype(np.int64) + 1 if known is None else known
+    sizes = _whole_numbers(arities, "arities")
     if sizes.shape != (n_features,) or (known is not None and len(known) != n_features):
         raise InputError(f"arities and tests must be as many as the features, {n_features}")
-    if np.any(largest >= sizes):
+    if (matrix >= np.minimum(sizes, 2**31 - 1).astype(np.int32)).any():
         raise InputError("a feature code is negative or not below its arity")
     for j, size in enumerate(sizes.tolist()):
         if known is not None and size != known[j]:

@@ -292,9 +292,9 @@ class Problem:
             tests = [default_test(f"x{j}", size, ordered) for j, size in enumerate(sizes.tolist())]
         scales = [isinstance(test, Scale) for test in tests]
         given = _row_weights(weights, n_rows)
-        kept, row_weights = given.whole > 0, given.positive.whole
+        kept, row_weights = given.whole > 0, given.whole
         if not kept.all():
-            matrix, labels = matrix[kept], labels[kept]
+            matrix, labels, row_weights = matrix[kept], labels[kept], row_weights[kept]
         if values is None:
             rows, counts = collapse(matrix, labels, row_weights, len(known))
         else:
@@ -337,7 +337,8 @@ class Problem:
     @cached_property
     def class_weights(self) -> NDArray[np.int64]:
         """Weight of each class."""
-        return np.asarray(self.counts.sum(axis=0))
+        by_class = np.ascontiguousarray(self.counts.T)  # long rows: numpy is slow along short ones
+        return np.asarray(by_class.sum(axis=1))
 
     @cached_property
     def total_weight(self) -> int:
@@ -361,7 +362,7 @@ class Problem:
     def unavoidable_errors(self) -> int | Fraction:
         """Errors, or squared error, that no tree avoids: equal rows have different targets."""
         if self.values is None:
-            return self.total_weight - int(self.counts.max(axis=1).sum())
+            return self.total_weight - int(np.ascontiguousarray(self.counts.T).max(axis=0).sum())
         group, first = equal_rows(self.codes)
         order = np.argsort(group, kind="stable")
         groups = np.split(order, np.cumsum(np.bincount(group, minlength=len(first)))[:-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -133,11 +134,12 @@ class QuantEngine(Engine):
 
     def _weigh_rows(self) -> None:
         """The rows of the search: one for each class of a distinct row."""
-        self.rows, self.classes = np.nonzero(self.counts)
-        weights = self.counts[self.rows, self.classes]
+        places = np.flatnonzero(self.counts)
+        self.rows, self.classes = np.divmod(places, self.counts.shape[1])
+        weights = self.counts.take(places)
         self.unit = int(np.gcd.reduce(weights))  # binary digits of weights cost time
         self.weights = weights // self.unit
-        totals = self.counts.sum(axis=0)
+        totals = np.ascontiguousarray(self.counts.T).sum(axis=1)
         self.leaf_errors = int(totals.sum() - totals.max())
         self.sizes = sorted_table.sizes_of(self.arities, self.classes, self.weights)
 
@@ -249,10 +251,12 @@ class QuantEngine(Engine):
 
         While a level looks for a first tree, the next one works on the same rows.
         """
-        level = 0
-        while level < self.top[0] and self.levels.frame[level, PHASE] == OPENING:
+        frame, level, best = self.levels.frame, 0, 0
+        while level < self.top[0] and frame[level, PHASE] == OPENING:
             level += 1
-        return int(self.levels.frame[: level + 1, LIMIT].argmin())
+            if frame[level, LIMIT] < frame[best, LIMIT]:
+                best = level
+        return best
 
     @property
     def upper_bound(self) -> int:
@@ -273,7 +277,7 @@ class QuantEngine(Engine):
         own = bytes_of(self.levels)
         return own if self.table is None else own + self._table_bytes
 
-    @property
+    @cached_property
     def _table_bytes(self) -> int:
         """Memory of the arrays of the rows, to be known before they are made."""
         one = sum(8 * math.prod(shape) for shape in part_sizes(self.sizes))
