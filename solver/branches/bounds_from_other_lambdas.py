@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
@@ -55,6 +55,8 @@ class Archive:
 
     def __init__(self) -> None:
         self.records: list[Record] = []
+        # Records by price; floats order them faster than fractions do.
+        self._prices: list[float] = []
         self._by_price: list[Record] = []
         self.bytes = 0
         """Memory of all arrays."""
@@ -94,7 +96,10 @@ class Archive:
     def _keep(self, record: Record) -> None:
         self.records.append(record)
         self.bytes += sum([array.nbytes for array in record[1:]])
-        insort(self._by_price, record, key=lambda record: record.price)
+        price = float(record.price)
+        place = bisect_right(self._prices, price)
+        self._prices.insert(place, price)
+        self._by_price.insert(place, record)
 
     def add(self, cost_scale: CostScale, unit: int, lower: Ints, upper: Ints, best: Ints) -> None:
         """Keep the bounds and trees of a search; costs are those of its prices."""
@@ -112,25 +117,25 @@ class Archive:
         ``fewest``, (nodes, 2), are the errors of a node as a leaf and with one split, or less.
         """
         nodes, error, kernels = len(fewest), cost_scale.error * unit, _kernels()
-        price = Fraction(cost_scale.split, error)
         upper, best = np.full(nodes, INFINITE), np.full(nodes, -1)
         for record in self.records:
             known = record.errors, record.splits, record.best
             kernels.take_trees(*known, error, cost_scale.split, upper, best)
-        near = self._near(price)
+        near = self._near(cost_scale.split / error)
         # Beyond its nodes a record says nothing.
-        stacked = np.zeros((len(near), nodes))
-        for row, record in zip(stacked, near, strict=True):
+        records = self._by_price[near]
+        stacked = np.zeros((len(records), nodes))
+        for row, record in zip(stacked, records, strict=True):
             row[: len(record.lower)] = record.lower
-        prices = np.array([float(record.price) for record in near])
+        prices = np.array(self._prices[near])
         lower = np.zeros_like(upper)
         kernels.bound_nodes(prices, stacked, fewest, error, cost_scale.split, lower)
         return np.minimum(lower, upper, out=lower), upper, best
 
-    def _near(self, price: Fraction) -> list[Record]:
-        """The records that bounds at a price are taken from."""
-        place = bisect_right(self._by_price, price, key=lambda record: record.price)
-        return self._by_price[max(place - _NEAREST, 0) : place + _NEAREST]
+    def _near(self, price: float) -> slice:
+        """The places of the records that bounds at a price are taken from."""
+        place = bisect_right(self._prices, price)
+        return slice(max(place - _NEAREST, 0), place + _NEAREST)
 
 
 def compile_carrying() -> float:

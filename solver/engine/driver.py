@@ -191,7 +191,7 @@ class Search:
         self.compiled = self.engine.compile_seconds
         free = lam == 0 and not self.engine.proves_fewest_splits
         self.target_cost = self.cost_scale.target_cost(problem.unavoidable_errors) if free else -1
-        self.floor = Fraction(problem.unavoidable_errors) / problem.total_weight
+        self.floor = Fraction(problem.unavoidable_errors, problem.total_weight)
         self.peak_bytes = self.engine.bytes
         self.trace: list[TracePoint] = []
         self.seconds = 0.0

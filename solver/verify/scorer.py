@@ -57,7 +57,7 @@ class ScoreOnce:
         """See :func:`score`."""
         for known, same, found in self._scored:
             if known is problem and same is tree:
-                return _total(found.errors, found.splits, problem.total_weight, lam)
+                return found._replace(objective=found.loss + lam * found.splits)
         found = score(problem, tree, lam)
         self._scored.append((problem, tree, found))
         return found
