@@ -325,11 +325,13 @@ class SparseTree(BaseEstimator):
             self._check_places(X)
         if not len(X):
             raise InputError("Found array with 0 sample(s): the table has no rows")
+        given_names = X.columns.tolist()
         if reset:
-            self._names = [str(name) for name in X.columns]
+            self._names = [str(name) for name in given_names]
             self._is_numbered = _is_numbered(X)
         # As in scikit-learn, an array may follow a table: columns are then matched by position.
-        frame: pd.DataFrame = X.set_axis(self._names, axis="columns")
+        is_named = given_names == self._names
+        frame: pd.DataFrame = X if is_named else X.set_axis(self._names, axis="columns")
         if objects and not reset:
             for name, spec in self.encoder_.columns.items():
                 spec.read(frame[name])  # refuses also what the tree does not ask for

@@ -70,7 +70,8 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
 
     def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
         column = _label_column(y)
-        check_consistent_length(frame, column)
+        if len(column) != len(frame):  # scikit-learn takes long to see that they agree
+            check_consistent_length(frame, column)
         try:
             if rows := int(is_missing(column).sum()):
                 raise InputError(f"y contains NaN in {count(rows, 'row')}; every row needs a label")
