@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from solver.engine.driver import Engine
-from solver.errors import InputError
 from solver.kernels.constants import RUNNING
 from solver.objective.exact_objective import INFINITE
-from solver.trees.tree import Shape
+from solver.trees.tree import Shape, shape_from
 
 
 class GraphEngine(Engine):
@@ -87,19 +86,3 @@ def next_reading(iterations: int) -> int:
     """When to read a tree next: after 1/8 to 1/4 more iterations, and never less than 1024."""
     apart = max(1024, 1 << max(iterations.bit_length() - 3, 0))
     return (iterations // apart + 1) * apart
-
-
-def shape_from(preorder: list[int], arities: list[int]) -> Shape:
-    """The tree of its splits in preorder; InputError if they are no tree."""
-    # A list and no recursion: an optimal tree can be a chain of thousands of splits.
-    shapes: list[Shape] = []
-    for feature in reversed(preorder):
-        if not -1 <= feature < len(arities) or (feature >= 0 and len(shapes) < arities[feature]):
-            raise InputError("the state's tree is no tree; it is damaged")
-        if feature < 0:
-            shapes.append(-1)
-        else:
-            shapes.append((feature, tuple(shapes.pop() for _ in range(arities[feature]))))
-    if len(shapes) != 1:
-        raise InputError("the state's tree is no tree; it is damaged")
-    return shapes[0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.base_engine import GraphEngine, shape_from
+from solver.branches.base_engine import GraphEngine
 from solver.branches.bounds_from_other_lambdas import (
     ARCHIVED,
     BYTES_A_NODE,
@@ -61,7 +61,7 @@ from solver.kernels.jit import ensure_compiled, unchecked
 from solver.kernels.packed_rows import tabulate
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
-from solver.trees.tree import Shape
+from solver.trees.tree import Shape, shape_from
 
 _LONGEST_SEARCH_AGAIN = 2_000
 _LARGEST_SLICE = 64
@@ -234,6 +234,11 @@ class ThresholdEngine(GraphEngine):
     def nodes(self) -> int:
         """Distinct branches entered."""
         return int(self.memo.used[NODES])
+
+    @property
+    def rollout_work(self) -> int:
+        """As :class:`solver.engine.driver.Engine`: a few hundredths of the time."""
+        return int(self.program.status[SEARCH]) // 8
 
     @property
     def bytes(self) -> int:

@@ -19,6 +19,7 @@ from solver.branches.params import OPTIONS
 from solver.branches.shard_engine import ShardEngine
 from solver.engine.driver import Engine, Search
 from solver.engine.greedy import GREEDY
+from solver.engine.rollouts import Rollouts
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError, StateError, UnsupportedError
 from solver.lambda_series import Series, Solve
@@ -52,7 +53,7 @@ class Branches(Solver):
     """
 
     name: ClassVar[str] = "branches"
-    version: ClassVar[str] = "12"
+    version: ClassVar[str] = "13"
     certifies: ClassVar[bool] = True
     summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -95,13 +96,13 @@ class Branches(Solver):
                 return PaperEngine(problem, cost_scale, constraints)
             return self._engine(problem, cost_scale, constraints, state, limits.bytes)
 
-        search = Search(problem, lam, limits, make, GREEDY)
+        search = Search(problem, lam, limits, make, GREEDY._replace(improve=Rollouts))
         if initial_tree is not None:
             search.offer(self._regrown(problem, initial_tree))
         status = search.run(monitor)
         solution = search.solution(status, self.name, self.version)
         if self.is_divided:
-            solution.extra[FOUND] = search.engine.found
+            solution.extra[FOUND] = search.found
         return solution
 
     def part(self, shard: Shard) -> Self:
@@ -174,6 +175,7 @@ class Branches(Solver):
         constraints = TreeConstraints.of(problem, lam, Limits())
         cost_scale = CostScale.build(lam, 4, problem.leaf_errors, 3)
         ThresholdEngine(problem, cost_scale, constraints, cls().settings).compile_late()
+        Rollouts(problem, cost_scale, constraints)
 
 
 class _Carrying(Branches):

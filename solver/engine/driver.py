@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
@@ -15,7 +15,12 @@ from solver.engine.tree_constraints import TreeConstraints, keeps_limits
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.limits import Limits
 from solver.monitor import Monitor, News, Peers, Proven, Snapshot
-from solver.objective.exact_objective import CostScale, SquaredCostScale, objective
+from solver.objective.exact_objective import (
+    INFINITE,
+    CostScale,
+    SquaredCostScale,
+    objective,
+)
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint
 from solver.trees.tree import Shape, Tree, shape_of
@@ -24,6 +29,7 @@ _SLICE_SECONDS = 0.03
 _LONGEST_TRACE = 512
 _NEWS_SECONDS = 0.04
 _LATEST = 0.04  # seconds after a limit of time
+_ROLLOUT_WORK = 2**24  # at a time, some 30 ms
 _ZERO = Fraction(0)
 
 
@@ -134,9 +140,33 @@ class Engine(ABC):
         """
         return PROVEN
 
+    @property
+    def rollout_work(self) -> int:
+        """How much work :class:`Rollouts` may do so far: a share of the work of the search."""
+        return 0
+
     def state(self) -> dict[str, NDArray[Any]] | None:
         """All that a new engine needs to continue exactly here; None if it cannot."""
         return None
+
+
+class Rollouts(Protocol):
+    """Looks for better trees than a greedy one, beside the search."""
+
+    compile_seconds: float
+
+    @property
+    def best(self) -> tuple[int, Shape]:
+        """The least cost so far, and a tree that has it."""
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def work(self) -> int: ...
+
+    def improve(self, work: int, is_over: Callable[[], bool]) -> bool:
+        """Go on until so much work is done in all; whether there is a better tree then."""
 
 
 class Greedy(NamedTuple):
@@ -144,12 +174,14 @@ class Greedy(NamedTuple):
 
     ``compile`` compiles the kernels once and returns the seconds it took. ``grow`` returns a tree
     within the constraints; its last argument says when time is up. With ``at_once`` it runs before
-    the search where splits are free and its tree may suffice.
+    the search where splits are free and its tree may suffice. ``improve`` begins the search for
+    better ones.
     """
 
     compile: Callable[[], float]
     grow: Callable[[Problem, Any, TreeConstraints, Callable[[], bool]], Shape]
     at_once: bool = True
+    improve: Callable[[Problem, Any, TreeConstraints], Rollouts] | None = None
 
 
 class Offer(NamedTuple):
@@ -200,6 +232,8 @@ class Search:
         self.greedy_offered = False
         self.deadline = math.inf  # of finding a tree again
         self.next_news, self.told_cost = 0.0, math.inf
+        self.rollouts: Rollouts | None = None
+        self.untold: Tree | None = None  # found by them
         self._known_costs: tuple[float, float, Fraction | None] | None = None
         self._known_bounds = _ZERO, _ZERO
 
@@ -242,6 +276,7 @@ class Search:
             # After a search at another λ there is a better tree already.
             if self.seconds > _SLICE_SECONDS and self.lam > 0 and not self.engine.inherits:
                 self._offer_greedy()
+                self._improve(_ROLLOUT_WORK, monitor)
             if monitor.peers is not None:
                 self._exchange(monitor.peers)
             if monitor.snapshot is not None and self.seconds >= next_snapshot:
@@ -253,6 +288,8 @@ class Search:
             self._finish(monitor)
         if status is not Status.OPTIMAL:
             self._offer_greedy()
+            if status is Status.NODE_LIMIT:  # the clock must not decide what it returns
+                self._improve(INFINITE, monitor)
             # Searching again for a known tree would end the search that is to be continued.
             told = status is Status.STOPPED and monitor.snapshot is not None
             if told and monitor.snapshot is not None:
@@ -313,7 +350,8 @@ class Search:
         """The engine's tree, if it is better than those that other shards know."""
         known = min([self.told_cost, *(offer.cost for offer in self.offered)])
         if self.engine.upper_bound >= known:
-            return None
+            tree, self.untold = self.untold, None
+            return tree
         tree = self._own_tree()
         self.told_cost = self._cost(tree)
         if self.told_cost < self.engine.upper_bound:
@@ -324,8 +362,11 @@ class Search:
         """Kernels that are compiled when the search first needs them take none of its time."""
         late = self.engine.compile_seconds - self.compiled
         self.compiled += late
-        self.compile_seconds += late
-        self.began += late
+        self._leave_out(late)
+
+    def _leave_out(self, seconds: float) -> None:
+        self.compile_seconds += seconds
+        self.began += seconds
 
     def _now(self) -> float:
         return time.perf_counter() - self.began
@@ -341,6 +382,25 @@ class Search:
                 self.problem, self.cost_scale, self.constraints, self._out_of_time
             )
             self.offer(self.problem.grow(shape), given=False)
+
+    def _improve(self, work: int, monitor: Monitor) -> None:
+        """Look for a better tree for so much work, if the engine allows it."""
+        if self.greedy is None or self.greedy.improve is None or self.engine.rollout_work == 0:
+            return
+        if self.rollouts is None:
+            self.rollouts = self.greedy.improve(self.problem, self.cost_scale, self.constraints)
+            self._leave_out(self.rollouts.compile_seconds)
+        in_all = self.engine.bytes + self.rollouts.bytes
+        if self.limits.bytes is not None and in_all > self.limits.bytes:
+            return
+        self.peak_bytes = max(self.peak_bytes, in_all)
+        work = min(self.engine.rollout_work, self.rollouts.work + work)
+        if not self.rollouts.improve(work, self._out_of_time):
+            return
+        cost, shape = self.rollouts.best
+        if cost < self.best_cost:
+            self.untold = self.problem.grow(shape)
+            self.offer(self.untold, given=monitor.peers is not None and monitor.peers.listens())
 
     def _offer_found(self) -> None:
         """Offer the engine's own tree if it is better than the engine knows."""
@@ -429,6 +489,11 @@ class Search:
         """The best tree known; the search's own at a tie."""
         best = self._best_offer()
         return self._own_tree() if best is None else best.tree
+
+    @property
+    def found(self) -> bool:
+        """Whether the best tree is the engine's own, and not one that was only offered."""
+        return self.engine.found and self._best_offer() is None
 
     def _own_tree(self) -> Tree:
         if self.engine.inherits:

@@ -163,7 +163,7 @@ class QuantBnB(Solver):
         status = search.run(columns.monitor(monitor))
         solution = search.solution(status, self.name, self.version)
         if self.is_divided:
-            solution.extra[FOUND] = search.engine.found
+            solution.extra[FOUND] = search.found
         return replace(solution, tree=columns.outwards(solution.tree))
 
     def _columns(self, problem: Problem) -> Columns:

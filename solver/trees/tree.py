@@ -390,6 +390,22 @@ def shape_of(tree: Tree) -> Shape:
     return shapes[0]
 
 
+def shape_from(preorder: list[int], arities: list[int]) -> Shape:
+    """The tree of its splits in preorder; InputError if they are no tree."""
+    # A list and no recursion: an optimal tree can be a chain of thousands of splits.
+    shapes: list[Shape] = []
+    for feature in reversed(preorder):
+        if not -1 <= feature < len(arities) or (feature >= 0 and len(shapes) < arities[feature]):
+            raise InputError("the state's tree is no tree; it is damaged")
+        if feature < 0:
+            shapes.append(-1)
+        else:
+            shapes.append((feature, tuple(shapes.pop() for _ in range(arities[feature]))))
+    if len(shapes) != 1:
+        raise InputError("the state's tree is no tree; it is damaged")
+    return shapes[0]
+
+
 def columns_read(
     columns: Mapping[str, ColumnSpec], tests: Iterable[NodeTest]
 ) -> dict[str, ColumnSpec]:

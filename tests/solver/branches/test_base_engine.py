@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import solver
-from solver.branches.base_engine import next_reading, shape_from
+from solver.branches.base_engine import next_reading
 from solver.branches.engine import ThresholdEngine
 from solver.engine import driver
 from solver.engine.driver import Search
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.problem.problem import Problem
-from solver.trees.tree import shape_of
+from solver.trees.tree import shape_from, shape_of
 from solver.verify.scorer import score
 
 LAM = Fraction("0.003")

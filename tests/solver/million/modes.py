@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -239,15 +239,15 @@ def in_shards(run: Run) -> None:
         part = own.part(Shard(index, number))
         return part.solve(problem, asked.lam, limits, monitor=monitor, initial_tree=tree)
 
-    if chance.random() < 0.75:
-        with slices_of_one_step():
+    with slices_of_one_step() if chance.random() < 0.9 else nullcontext():
+        if chance.random() < 0.8:
             parts = solve_in_turn(number, chance, solve)
-    else:
-        parts, best = [], None
-        for index in chance.sample(range(number), number):
-            parts.append((index, solve(index, None, best)))
-            best = parts[-1][1].tree if chance.random() < 0.5 else best
-        parts = [part for _, part in sorted(parts, key=lambda pair: pair[0])]
+        else:
+            parts, best = [], None
+            for index in chance.sample(range(number), number):
+                parts.append((index, solve(index, None, best)))
+                best = parts[-1][1].tree if chance.random() < 0.5 else best
+            parts = [part for _, part in sorted(parts, key=lambda pair: pair[0])]
     _check_shards(run, parts)
 
 

@@ -1,0 +1,166 @@
+"""Rollouts find good trees that keep the limits, in the same order on all machines."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.branches.solver import Branches
+from solver.engine import driver, rollouts
+from solver.engine.greedy import greedy_tree
+from solver.engine.rollouts import Rollouts
+from solver.engine.tree_constraints import TreeConstraints, keeps_limits
+from solver.limits import Limits
+from solver.objective.exact_objective import CostScale
+from solver.problem.problem import Problem
+from solver.solution import Status
+from solver.trees.tree import Tree
+from tests import naive
+
+NOW = 10**15  # more work than all stages of these problems
+
+
+def search(problem: Problem, lam: Fraction, limits: Limits) -> tuple[Rollouts, CostScale]:
+    scale = CostScale.build(lam, problem.total_weight, problem.leaf_errors, len(problem.codes))
+    return Rollouts(problem, scale, TreeConstraints.of(problem, lam, limits)), scale
+
+
+def noise(seed: int, rows: int = 60, features: int = 6, most: int = 3) -> Problem:
+    generator = np.random.default_rng(seed)
+    codes = generator.integers(0, generator.integers(2, most + 1, features), (rows, features))
+    target = (codes[:, 0] + codes[:, 1] * codes[:, 2] + generator.integers(0, 2, rows)) % 3
+    return Problem.from_codes(codes, target, weights=generator.integers(1, 4, rows))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    price=st.integers(10, 100),
+    limits=st.sampled_from([Limits(), Limits(depth=3), Limits(min_leaf_size=4), Limits(depth=0)]),
+)
+def test_its_trees_keep_the_limits_and_cost_what_it_says(
+    seed: int, price: int, limits: Limits
+) -> None:
+    problem, lam = noise(seed), Fraction(1, price)
+    found, scale = search(problem, lam, limits)
+    known, work = math.inf, 0
+    while found.work >= work:
+        work += 1000
+        if found.improve(work, lambda: False):
+            cost, shape = found.best
+            tree = problem.grow(shape)
+            assert scale.cost(tree.errors, tree.splits) == cost < known
+            assert keeps_limits(tree, limits)
+            known = cost
+    constraints = TreeConstraints.of(problem, lam, limits)
+    greedy = problem.grow(greedy_tree(problem, scale, constraints, lambda: False))
+    assert known <= scale.cost(greedy.errors, greedy.splits)
+    exact = Branches().solve(problem, lam, limits)
+    assert exact.status is Status.OPTIMAL
+    assert known >= scale.cost(exact.tree.errors, exact.tree.splits)
+
+
+def test_it_sees_splits_that_gain_nothing_alone() -> None:
+    """The parity of three features among eight: a greedy tree begins with any of them."""
+    codes = np.random.default_rng(1).integers(0, 2, (300, 8))
+    problem, lam = (
+        Problem.from_codes(codes, codes[:, 2] ^ codes[:, 5] ^ codes[:, 7]),
+        Fraction(1, 90),
+    )
+    found, scale = search(problem, lam, Limits())
+    greedy = problem.grow(
+        greedy_tree(problem, scale, TreeConstraints.of(problem, lam, Limits()), lambda: False)
+    )
+    found.improve(NOW, lambda: False)
+    assert scale.cost(greedy.errors, greedy.splits) > found.best[0] == 7 * scale.split
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_finds_the_optimum_of_small_problems(seed: int) -> None:
+    problem, lam = noise(seed, rows=25, features=4), Fraction(1, 30)
+    found, scale = search(problem, lam, Limits())
+    found.improve(NOW, lambda: False)
+    exact = naive.optimum(
+        problem.codes.tolist(), problem.counts.tolist(), problem.arities.tolist(), lam
+    )
+    tree = problem.grow(exact.shape)
+    assert found.best[0] == scale.cost(tree.errors, tree.splits)
+
+
+def test_pieces_of_work_find_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, lam = noise(3, rows=200, features=12), Fraction(1, 80)
+    at_once, pieces, short = (search(problem, lam, Limits())[0] for _ in range(3))
+    for work in range(0, 10**6, 999):
+        pieces.improve(work, lambda: False)
+    at_once.improve(pieces.work, lambda: False)
+    assert (at_once.best, at_once.work) == (pieces.best, pieces.work)
+    monkeypatch.setattr(rollouts, "_MOST_KEPT", 2000)  # whatever is forgotten is found again
+    while short.improve(NOW, lambda: False):
+        pass
+    at_once.improve(NOW, lambda: False)
+    assert short.best == at_once.best
+    assert short.work > at_once.work
+
+
+def test_it_stops_when_time_is_up() -> None:
+    found, _ = search(noise(3), Fraction(1, 80), Limits())
+    assert not found.improve(NOW, lambda: True)
+    assert found.work == 0
+
+
+@pytest.mark.parametrize(
+    ("lam", "limits"), [(Fraction(0), Limits()), (Fraction(1, 50), Limits(splits=3))]
+)
+def test_it_leaves_free_and_limited_splits_alone(lam: Fraction, limits: Limits) -> None:
+    found, _ = search(noise(3), lam, limits)
+    assert not found.improve(NOW, lambda: False)
+    assert found.bytes == 0
+
+
+def hard() -> Problem:
+    """What most of nine features of thirty say, with noise."""
+    generator = np.random.default_rng(5)
+    codes = generator.integers(0, 2, (800, 30))
+    most, noise = codes[:, :9].sum(axis=1) > 4, generator.random(800) < 0.1
+    return Problem.from_codes(codes, most ^ noise)
+
+
+def stopped(limits: Limits) -> tuple[Fraction, Tree]:
+    solution = Branches().solve(hard(), Fraction(1, 400), limits)
+    assert solution.status is Status.NODE_LIMIT
+    return solution.objective, solution.tree
+
+
+def test_a_limit_on_nodes_gives_the_same_tree_on_slow_and_fast_machines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = Limits(nodes=10_000)
+    usual = stopped(limits)
+    monkeypatch.setattr(driver, "_SLICE_SECONDS", 0.001)
+    assert stopped(limits) == usual
+    monkeypatch.setattr(driver, "_SLICE_SECONDS", 10.0)
+    assert stopped(limits) == usual
+
+
+def test_a_search_that_is_stopped_has_a_better_tree_with_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = Limits(nodes=10_000)
+    usual = stopped(limits)
+    monkeypatch.setattr(Rollouts, "improve", lambda *_: False)
+    assert usual[0] < stopped(limits)[0]
+
+
+def test_it_does_not_exceed_a_limit_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(Rollouts, "bytes", 2**40)
+    monkeypatch.setattr(Rollouts, "improve", lambda *arguments: bool(asked.append(arguments)))
+    solution = Branches().solve(hard(), Fraction(1, 400), Limits(nodes=10_000, bytes=2**30))
+    assert (asked, solution.status) == ([], Status.NODE_LIMIT)
+    assert solution.peak_bytes < 2**30
