@@ -112,6 +112,13 @@ class Series:
         """
         return False
 
+    def descends(self, limits: Limits) -> bool:
+        """Whether a path should solve at some larger λ before its smallest one.
+
+        It pays if solves learn so much from those at larger λ that they take less time in all.
+        """
+        return False
+
     def state(self) -> dict[str, NDArray[Any]] | None:
         """What the next solve needs of earlier ones; None if that is unknown."""
         return {}

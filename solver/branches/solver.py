@@ -218,6 +218,10 @@ class _CarryingSeries(Series):
         """In mode ``full``; a limit on splits makes it depend on λ."""
         return self.solver.resumes
 
+    def descends(self, limits: Limits) -> bool:
+        """In mode ``full``, where bounds are carried: not with a limit on splits."""
+        return self.solver.resumes and limits.splits is None
+
     def state(self) -> dict[str, NDArray[Any]] | None:
         """The engine, with its cost scale and constraints."""
         engine = self.solver.last

@@ -43,8 +43,13 @@ from solver.trees.cost_complexity_pruning import Pruned, prunings
 # Costs of any weight that a search can take fit into 64 bits at λ of this many digits, or fewer.
 _DENOMINATORS = (10**6, 10**5, 10**4, 10**3)
 
+# A descent from larger λ to λ_min. Of factors from 2 to 6 this one spared most iterations.
+_FACTOR = 3
+_TOP = 8  # it begins below this share of the λ from which on no split pays
+_BOTTOM = 8  # and leaves out λ below this share of one row's weight in the total
+
 # The arrays of a path's state; those of the series have this before their names.
-_SOLVES, _LAM, _SERIES = "solves", "solving", "series."
+_SOLVES, _LAM, _FROM, _SERIES = "solves", "solving", "from", "series."
 
 
 class PathSearch:
@@ -55,6 +60,11 @@ class PathSearch:
     (1976), but with every tree that any solve finds. A corner needs no solve where proofs at other
     λ leave no whole numbers of errors and splits to a better tree. Parameters as
     :func:`find_path`.
+
+    The first solve is at λ_min. If the solver's series says so, others come before it, at
+    some larger λ, the largest first. There a search takes little time; the next one learns from it,
+    and those at the corners find bounds of λ on both sides. Without them the search at λ_min
+    learned from none, and those at the corners from one that is far away.
 
     Notes
     -----
@@ -90,6 +100,7 @@ class PathSearch:
         # The gap at each open corner, and the corners of the bounds that it follows from.
         self.gaps: dict[Ratio, tuple[Sides, Line | Pruned, Ratio]] = {}
         self.unreachable: set[Ratio] = set()
+        self.descent = self._descent(leaf_loss - floor)
         self.solutions: list[Solution] = []
         self.proves = not isinstance(solve, Series) or solve.proves
         self.log = PathLog()
@@ -104,7 +115,7 @@ class PathSearch:
     def run(self) -> Path:
         """Solve until the path is proven or a limit is met."""
         while (lam := self._following()) is not None:
-            seconds = self._share()
+            seconds = self._share(lam)
             # However small the limits, one solve gives bounds and names the solver.
             if self.solutions and (seconds == 0 or self._stopped()):
                 break
@@ -196,6 +207,7 @@ class PathSearch:
         return {
             _SOLVES: self.log.to_array(),
             _LAM: np.array("" if lam is None else str(lam)),
+            _FROM: np.array(str(self.lam_min)),
             **{f"{_SERIES}{name}": array for name, array in series.items()},
         }
 
@@ -205,11 +217,11 @@ class PathSearch:
             raise StateError("this solver's path cannot go on from a state")
         try:
             entries = read_log(state[_SOLVES], self.problem)
-            solving = str(state[_LAM])
+            solving, begins = str(state[_LAM]), Fraction(str(state[_FROM]))
             self.begun = Fraction(solving) if solving else None
         except (InputError, KeyError, TypeError, ValueError):
             raise StateError("the state of a path is damaged, or that of another search") from None
-        if [entry.lam for entry in entries[:1]] not in ([], [self.lam_min]):
+        if begins != self.lam_min:
             raise StateError("the state is that of a path from another λ")
         whole = (one.solution is None or one.solution.status.is_whole for one in entries)
         if not (self.proves or all(whole)):  # the rest of such a solve would change the path
@@ -265,9 +277,12 @@ class PathSearch:
             self.kept[place] = line, start
         return line
 
+    def _place(self, lam: Ratio) -> int:
+        """The place of the best line at a λ."""
+        return place_after([start for _, start in self.kept], lam) - 1
+
     def _line_at(self, lam: Fraction) -> Line:
-        starts = [start for _, start in self.kept]
-        return self._line(place_after(starts, lam.as_integer_ratio()) - 1)
+        return self._line(self._place(lam.as_integer_ratio()))
 
     def _open(self) -> list[tuple[Ratio, Ratio]]:
         """The corners that are not proven, and their gaps."""
@@ -335,13 +350,38 @@ class PathSearch:
                     return pair
         return []
 
+    def _descent(self, level: Fraction) -> list[Ratio]:
+        """The λ to solve at first, whatever the corners: the last one is ``lam_min``.
+
+        Without a descent it is the only one. No split pays from λ = ``level`` on.
+        """
+        found = [self.lam_min]
+        if isinstance(self.solve, Series) and self.solve.descends(self.limits) and self.lam_min:
+            while (lam := found[0] * _FACTOR) * _TOP < level:
+                found.insert(0, lam)
+        least = Fraction(1, _BOTTOM * self.weight)
+        return [lam.as_integer_ratio() for lam in found if lam >= least or lam == self.lam_min]
+
+    def _ahead(self) -> Ratio | None:
+        """The next λ of the descent: those that are proven already are left out, but for the first
+        and the last one."""
+        while self.descent:
+            lam = self.descent[0]
+            if self._is_new(lam):
+                line, sides = self.kept[self._place(lam)][0], self.bounds.sides(lam)
+                needed = not self.points or lam == self.first
+                if needed or self._gap(line, lam, sides) is not None:
+                    return lam
+            del self.descent[0]
+        return None
+
     def _next(self) -> Ratio | None:
-        """The λ to solve at: ``lam_min`` first, then the corner of the largest gap.
+        """The λ to solve at: those of the descent, then the corner of the largest gap.
 
         A corner that has had its share of the time waits for those that have not.
         """
-        if not self.points:
-            return self.first
+        if (ahead := self._ahead()) is not None:
+            return ahead
         if not self.proves:
             return next((lam for _, lam in self.kept if self._is_new(lam)), None)
         open_ = self._open()
@@ -377,12 +417,14 @@ class PathSearch:
         compiled = sum(solution.compile_seconds for solution in self.solutions)
         return time.perf_counter() - self.began - compiled
 
-    def _share(self) -> float | None:
-        """Seconds of the next solve: half of the rest, so that others get their share."""
+    def _share(self, lam: Fraction) -> float | None:
+        """Seconds of the next solve: half of the rest, so that others get their share; an eighth
+        of it where that is only to help others."""
         if self.limits.seconds is None:
             return None
         left = max(self.limits.seconds - self._elapsed(), 0.0)
-        return left if left < 0.1 else left / 2
+        helps = lam != self.lam_min and lam.as_integer_ratio() in self.descent
+        return left if left < 0.1 else left / (8 if helps else 2)
 
     def path(self) -> Path:
         """The path so far, after at least one solve."""
@@ -434,6 +476,8 @@ class PathSearch:
         has proven itself: see :func:`unproven`.
         """
         points = dict(self.points)
+        if self.first not in points:  # other solves had all the time
+            points[self.first] = Fraction(*self.bounds.sides(self.first).at(self.first))
         if status is Status.OPTIMAL:
             for ratio, bound in points.items():
                 if bound is not None:

@@ -153,6 +153,9 @@ class ResumedSeries(Series):
     def carries(self, limits: Limits) -> bool:
         return isinstance(self.solve, Series) and self.solve.carries(limits)
 
+    def descends(self, limits: Limits) -> bool:
+        return isinstance(self.solve, Series) and self.solve.descends(limits)
+
     def state(self) -> dict[str, NDArray[Any]] | None:
         return self.solve.state() if isinstance(self.solve, Series) else None
 

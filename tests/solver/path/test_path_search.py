@@ -18,6 +18,8 @@ from solver.errors import StateError
 from solver.lambda_series import Series
 from solver.monitor import Monitor, Snapshot
 from solver.path.path_search import find_path
+from solver.solution import Solution
+from solver.trees.tree import Tree
 from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits, tables
 
 State = dict[str, NDArray[Any]]
@@ -327,6 +329,75 @@ def test_a_series_says_whether_it_carries() -> None:
     assert series.state() == {}
     series(Fraction(1, 10), NO_LIMITS)
     assert "lam" in (series.state() or {})
+
+
+class Noted(Series):
+    """The solves of BRANCHES, with a descent or without one; it notes their λ."""
+
+    def __init__(self, problem: Problem, descends: bool, **options: Any) -> None:
+        branches = get_solver("branches")(**options)
+        super().__init__(branches, problem)
+        self.solve, self._descends = branches.series(problem), descends
+        self.lams: list[Fraction] = []
+        self.seconds: list[float | None] = []
+
+    def __call__(
+        self,
+        lam: Fraction,
+        limits: Limits,
+        initial_tree: Tree | None = None,
+        monitor: Monitor | None = None,
+    ) -> Solution:
+        self.lams.append(lam)
+        self.seconds.append(limits.seconds)
+        return self.solve(lam, limits, initial_tree, monitor)
+
+    def descends(self, limits: Limits) -> bool:
+        return self._descends
+
+
+@quick
+@given(table=tables(), data=st.data())
+def test_the_path_is_the_same_with_a_descent(table: Table, data: st.DataObject) -> None:
+    problem, lam = table.problem(), data.draw(cost_scale(sum(table.weights)))
+    paths = [find_path(problem, lam, Noted(problem, descends)) for descends in (True, False)]
+    lines = [[(s.start, s.end, s.errors, s.splits, s.proven) for s in p.steps] for p in paths]
+    assert lines[0] == lines[1]
+    for path in paths:
+        assert path.status == "optimal"
+        assert path.points[0].lam == lam
+
+
+def test_a_descent_comes_before_the_corners() -> None:
+    problem = noise(1)
+    series, corners = Noted(problem, True), Noted(problem, False)
+    path, other = find_path(problem, LAM, series), find_path(problem, LAM, corners)
+    # It begins below an eighth of the loss that splits can spare.
+    assert series.lams[:3] == [9 * LAM, 3 * LAM, LAM]
+    assert corners.lams[0] == LAM
+    assert path.iterations < other.iterations
+    # Where λ is far below the weight of a row, it takes no steps that change nothing.
+    series = Noted(problem, True)
+    find_path(problem, Fraction(1, 10**6), series)
+    least = Fraction(1, 8 * problem.total_weight)
+    assert all(lam >= least or lam == min(series.lams) for lam in series.lams)
+
+
+def test_solves_that_help_others_get_less_time() -> None:
+    problem = noise(1)
+    series = Noted(problem, True)
+    find_path(problem, LAM, series, Limits(seconds=800))
+    shares = [round(seconds, -1) for seconds in series.seconds[:3] if seconds is not None]
+    assert shares == [100, 100, 400]
+
+
+def test_what_larger_lambdas_have_proven_is_not_solved() -> None:
+    problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]] * 90, [0, 0, 0, 1] * 90)
+    series = Noted(problem, True)
+    path = find_path(problem, Fraction(1, 1000), series)
+    assert path.steps[0].errors == 0  # which no λ below changes; the least one is solved anyway
+    assert series.lams == [Fraction(27, 1000), Fraction(1, 1000)]
+    assert path.lams == (Fraction(1, 1000), Fraction(1, 8))
 
 
 def test_a_proven_path_says_that_a_limit_ended_a_search() -> None:
