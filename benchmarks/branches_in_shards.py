@@ -57,6 +57,7 @@ from solver.branches.kernels.state import FRAMES, WORK
 from solver.branches.shard_engine import ShardEngine
 from solver.branches.solver import Branches
 from solver.engine.driver import cost_scale_of
+from solver.engine.rollouts import Rollouts
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.search_shards import Shard
@@ -123,6 +124,7 @@ def divide(problem: Problem, lam: Fraction, number: int, turn: int) -> Divided:
         ShardEngine(problem, cost_scale, constraints, options, Shard(i, number), None)  # type: ignore[arg-type]
         for i in range(number)
     ]
+    rollouts = Rollouts(problem, cost_scale, constraints)
     phases, ties, told, best_cost = [0] * number, 0, 0, math.inf
     while min(phases) < 3:
         for i, engine in enumerate(engines):
@@ -138,6 +140,12 @@ def divide(problem: Problem, lam: Fraction, number: int, turn: int) -> Divided:
                     is_done = work(left) == PROVEN
                 phases[i] += is_done
             ties += engine.iterations - begun if settling else 0
+        if rollouts.improve(engines[-1].rollout_work, lambda: False):
+            cost, shape = rollouts.best
+            if cost < best_cost:
+                best_cost = cost
+                for known in engines:
+                    known.use(cost, shape, True)
         for i, engine in enumerate(engines):
             if engine.found and engine.upper_bound < best_cost:
                 tree = problem.grow(engine.shape())  # it may cost less than the engine knows
