@@ -163,10 +163,16 @@ class Rollouts(Protocol):
     def bytes(self) -> int: ...
 
     @property
+    def most_bytes(self) -> int: ...
+
+    @property
     def work(self) -> int: ...
 
     def improve(self, work: int, is_over: Callable[[], bool]) -> bool:
         """Go on until so much work is done in all; whether there is a better tree then."""
+
+    def close(self) -> None:
+        """Give the memory back; there is nothing more to look for."""
 
 
 class Greedy(NamedTuple):
@@ -175,13 +181,13 @@ class Greedy(NamedTuple):
     ``compile`` compiles the kernels once and returns the seconds it took. ``grow`` returns a tree
     within the constraints; its last argument says when time is up. With ``at_once`` it runs before
     the search where splits are free and its tree may suffice. ``improve`` begins the search for
-    better ones.
+    better ones; its last argument is the memory that is left to it, in bytes.
     """
 
     compile: Callable[[], float]
     grow: Callable[[Problem, Any, TreeConstraints, Callable[[], bool]], Shape]
     at_once: bool = True
-    improve: Callable[[Problem, Any, TreeConstraints], Rollouts] | None = None
+    improve: Callable[[Problem, Any, TreeConstraints, int | None], Rollouts] | None = None
 
 
 class Offer(NamedTuple):
@@ -290,6 +296,7 @@ class Search:
             self._offer_greedy()
             if status is Status.NODE_LIMIT:  # the clock must not decide what it returns
                 self._improve(INFINITE, monitor)
+                status = Status.STOPPED if monitor.stop() else status
             # Searching again for a known tree would end the search that is to be continued.
             told = status is Status.STOPPED and monitor.snapshot is not None
             if told and monitor.snapshot is not None:
@@ -388,14 +395,18 @@ class Search:
         if self.greedy is None or self.greedy.improve is None or self.engine.rollout_work == 0:
             return
         if self.rollouts is None:
-            self.rollouts = self.greedy.improve(self.problem, self.cost_scale, self.constraints)
+            most = self.limits.bytes
+            self.rollouts = self.greedy.improve(
+                self.problem,
+                self.cost_scale,
+                self.constraints,
+                None if most is None else most - self.engine.bytes,
+            )
             self._leave_out(self.rollouts.compile_seconds)
-        in_all = self.engine.bytes + self.rollouts.bytes
-        if self.limits.bytes is not None and in_all > self.limits.bytes:
-            return
-        self.peak_bytes = max(self.peak_bytes, in_all)
         work = min(self.engine.rollout_work, self.rollouts.work + work)
-        if not self.rollouts.improve(work, self._out_of_time):
+        is_better = self.rollouts.improve(work, lambda: self._out_of_time() or monitor.stop())
+        self.peak_bytes = max(self.peak_bytes, self.engine.bytes + self.rollouts.bytes)
+        if not is_better:
             return
         cost, shape = self.rollouts.best
         if cost < self.best_cost:
@@ -441,8 +452,14 @@ class Search:
 
     def _grow(self) -> bool:
         """Make room for at least one more iteration; False if the memory limit forbids it."""
-        grown = self.engine.grow(self.limits.bytes)
-        self.peak_bytes = max(self.peak_bytes, self.engine.bytes)
+        most, others, grown = self.limits.bytes, 0, False
+        if self.rollouts is not None and most is not None:
+            grown, others = self.engine.grow(most - self.rollouts.most_bytes), self.rollouts.bytes
+            if not grown:
+                self.rollouts.close()
+                others = 0
+        grown = grown or self.engine.grow(most)
+        self.peak_bytes = max(self.peak_bytes, self.engine.bytes + others)
         return grown
 
     def _bounds(self) -> tuple[Fraction, Fraction]:

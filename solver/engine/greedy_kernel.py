@@ -22,6 +22,7 @@ LEVELS = 64
 """A greedy tree is not deeper; further splits are leaves."""
 _MOST_WORK = 2**24  # of one greedy tree, about 10 ms; what is left then is leaves
 _MOST_SPLITS = 4096
+_JUDGED = 2  # the work of judging a count
 
 
 @by_reference
@@ -71,10 +72,34 @@ class GreedySpace(NamedTuple):
     error: int
     min_leaf: int
     max_depth: int
+    max_arity: int
 
 
 WORK, LENGTH = range(2)
-FEATURE, CODE, COST, LEAST, SMALL, AT, FRAME = range(7)
+FEATURE, CODE, COST, LEAST, SMALL, AT, LATER, FRAME = range(8)
+
+
+def segments_of(table: Table, n_classes: int) -> Ints:
+    """The first word of each class, and the number of all words."""
+    words = -(-np.bincount(table.labels, minlength=n_classes) // 64)
+    return np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
+
+
+def stride_of(table: Table) -> int:
+    """The number of columns, rounded up to whole vectors."""
+    return -(-max(int(table.columns[-1]), 1) // LANES) * LANES
+
+
+def work_of_a_branch(table: Table, n_classes: int) -> int:
+    """The most work of counting one branch, in operations on words."""
+    words, planes = int(segments_of(table, n_classes)[-1]), max(len(table.scales), 1)
+    return (words * planes + _JUDGED * n_classes) * stride_of(table)
+
+
+def bytes_of_space(table: Table, n_classes: int) -> int:
+    """About the memory of :func:`new_space`, to be known before it is taken."""
+    words, planes = int(segments_of(table, n_classes)[-1]), max(len(table.scales), 1)
+    return 8 * ((words + n_classes) * stride_of(table) + words * (LEVELS + planes))
 
 
 def new_space(
@@ -84,10 +109,8 @@ def new_space(
 
     ``split`` and ``error`` are the costs of a split and of a unit of weight.
     """
-    words = -(-np.bincount(table.labels, minlength=n_classes) // 64)
-    segments = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
-    n_words, n_columns = int(segments[-1]), int(table.columns[-1])
-    stride = -(-max(n_columns, 1) // LANES) * LANES
+    segments, stride = segments_of(table, n_classes), stride_of(table)
+    n_words = int(segments[-1])
     places = places_of(table, segments)
     if len(table.scales) > 0:
         scales = table.scales
@@ -114,6 +137,7 @@ def new_space(
         error=error * unit,
         min_leaf=-(-constraints.min_leaf // unit),
         max_depth=constraints.depth,
+        max_arity=constraints.max_arity,
     )
 
 
@@ -159,7 +183,7 @@ def weigh_branch(g: GreedySpace, level: int) -> int:
                 g.totals[k] += g.scales[plane] * popcount(held)
         total += g.totals[k]
         most = max(most, g.totals[k])
-    g.status[WORK] += g.n_words
+    g.status[WORK] += g.n_words * len(g.scales)
     return int(g.error * (total - most))
 
 
@@ -182,7 +206,7 @@ def count_columns(g: GreedySpace, level: int) -> None:
                         g.counts, k * g.stride + c, g.masks, w * g.stride + c, word, scale
                     )
                 g.status[WORK] += g.stride
-    g.status[WORK] += 2 * len(g.counts)  # they are judged, too
+    g.status[WORK] += _JUDGED * len(g.counts)
 
 
 @helper
@@ -230,14 +254,19 @@ def purity_of(g: GreedySpace, feature: int) -> float:
 
 
 @helper
-def open_branch(g: GreedySpace, level: int, depth: int) -> bool:
+def open_branch(g: GreedySpace, level: int, depth: int, end: int) -> bool:
     """Count the branch at a level, and choose its split; False if no deeper tree can pay.
 
-    ``LEAST`` is the cost of its best tree of at most one split, ``SMALL`` that split or −1.
+    ``LEAST`` is the cost of its best tree of at most one split, ``SMALL`` that split or −1. It is a
+    leaf once so much work is done as ``end``, and where a split leaves no room for the ``LATER``
+    branches, which are leaves at least.
     """
     f = g.frames
     f[level, FEATURE], f[level, SMALL], f[level, LEAST] = -1, -1, weigh_branch(g, level)
     if f[level, LEAST] <= g.split or depth + level >= g.max_depth:
+        return False
+    has_room = f[level, AT] + 1 + g.max_arity + f[level, LATER] <= len(g.features)
+    if not has_room or g.status[WORK] > end:
         return False
     count_columns(g, level)
     best, may_pay = -1.0, f[level, LEAST] > 2 * g.split  # more than one split
@@ -256,6 +285,8 @@ def open_branch(g: GreedySpace, level: int, depth: int) -> bool:
 def keep_child(g: GreedySpace, level: int, feature: int, code: int) -> None:
     """Write the rows of a child of the branch at a level to the next level."""
     at, below = level * g.n_words, (level + 1) * g.n_words
+    if code == 0:  # what other codes take is little
+        g.status[WORK] += g.n_words * (g.columns[feature + 1] - g.columns[feature] - 1)
     for w in range(g.n_words):
         word, first = g.rows[at + w], w * g.stride + g.columns[feature]
         if code > 0:
@@ -283,13 +314,12 @@ def write_small(g: GreedySpace, level: int) -> None:
 def grow_tree(g: GreedySpace, base: int, depth: int) -> int:
     """Grow the tree of the rows at level ``base``, a branch of this depth; its cost."""
     f, level, is_new, cost, end = g.frames, base, True, 0, g.status[WORK] + _MOST_WORK
-    g.status[LENGTH] = 0
+    g.status[LENGTH] = f[base, LATER] = 0
     while level >= base:
         if is_new:
             f[level, AT], f[level, CODE], f[level, COST] = g.status[LENGTH], 0, g.split
-            grows = open_branch(g, level, depth - base)
-            room = len(g.features) - 2 * len(g.values) > g.status[LENGTH] and level + 1 < LEVELS
-            if not grows or not room or g.status[WORK] > end:
+            grows = open_branch(g, level, depth - base, end)
+            if not grows or level + 1 == LEVELS:
                 write_small(g, level)
                 cost, is_new = f[level, LEAST], False
                 level -= 1
@@ -299,7 +329,8 @@ def grow_tree(g: GreedySpace, base: int, depth: int) -> int:
         else:
             f[level, COST] += cost
         feature, least = f[level, FEATURE], f[level, LEAST]
-        is_new = f[level, CODE] < g.values[feature + 1] - g.values[feature]
+        children = g.values[feature + 1] - g.values[feature]
+        is_new = f[level, CODE] < children
         if f[level, COST] >= least:
             write_small(g, level)
             cost, is_new = least, False
@@ -307,6 +338,7 @@ def grow_tree(g: GreedySpace, base: int, depth: int) -> int:
         elif is_new:
             keep_child(g, level, feature, f[level, CODE])
             f[level, CODE] += 1
+            f[level + 1, LATER] = f[level, LATER] + children - f[level, CODE]
             level += 1
         else:
             cost = f[level, COST]
@@ -324,26 +356,28 @@ def grow_greedy(g: GreedySpace, rows: Words, depth: int) -> int:
 
 @kernel
 def price_splits(g: GreedySpace, rows: Words, depth: int, begin: int, costs: Ints) -> int:
-    """Write the costs of the splits of a branch whose children have greedy trees, from feature
-    ``begin`` on; where it ended, as that takes long.
+    """Write the costs of the splits of a branch whose children have greedy trees, from the child
+    of number ``begin`` on, as in ``values``; where it ended, as that takes long.
 
     A split that is not allowed, or that has one child only, costs ``INFINITE``.
     """
     end = g.status[WORK] + _MOST_WORK
-    for feature in range(begin, len(g.values) - 1):
-        for w in range(g.n_words):
-            g.rows[w] = rows[w]
-        if feature == begin:
-            weigh_branch(g, 0)
-            count_columns(g, 0)
-            for other in range(begin, len(g.values) - 1):
-                costs[other] = cost_of_stump(g, other)
-        if costs[feature] == INFINITE:
+    for w in range(g.n_words):
+        g.rows[w] = rows[w]
+    if begin == 0:
+        weigh_branch(g, 0)
+        count_columns(g, 0)
+        for feature in range(len(costs)):
+            costs[feature] = cost_of_stump(g, feature)
+    for feature in range(len(costs)):
+        first, after = g.values[feature], g.values[feature + 1]
+        if costs[feature] == INFINITE or begin >= after:
             continue
-        costs[feature] = g.split
-        for code in range(g.values[feature + 1] - g.values[feature]):
-            keep_child(g, 0, feature, code)
+        if begin <= first:
+            costs[feature] = g.split
+        for child in range(max(begin, first), after):
+            keep_child(g, 0, feature, child - first)
             costs[feature] += grow_tree(g, 1, depth + 1)
-        if g.status[WORK] > end:
-            return feature + 1
-    return len(g.values) - 1
+            if g.status[WORK] > end:
+                return child + 1
+    return int(g.values[-1])

@@ -20,11 +20,13 @@ from solver.engine.greedy_kernel import (
     WORK,
     GreedySpace,
     all_rows,
+    bytes_of_space,
     fill_masks,
     grow_greedy,
     new_space,
     places_of,
     price_splits,
+    work_of_a_branch,
 )
 from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
@@ -42,7 +44,7 @@ Steps = Generator[None, None, Costed]
 
 STAGES: tuple[Widths, ...] = ((1,), (1, 8), (1, 8, 8), (1, 12, 12), (1, 8, 8, 8), (1, 16, 16, 16))
 """How many splits are tried at each level of nesting; the last number is that of the outermost."""
-_MOST_CELLS = 2**26  # rows · columns
+_LARGEST = 2**24  # work of counting one branch, some 30 ms
 _MOST_KEPT = 2**24  # bytes of results that are kept
 _OBJECTS = 400  # about the bytes that the objects of a result take
 _DEEPEST = 100
@@ -53,11 +55,16 @@ class Rollouts:
     """A search for good trees that goes on for as long as it may.
 
     Its work is counted and not timed, so it finds the same trees on all machines. It does nothing
-    where splits are free or limited in number, and for very large tables.
+    where splits are free or limited in number, and for tables that are very large or take more
+    memory than ``room``, in bytes.
     """
 
     def __init__(
-        self, problem: Problem, cost_scale: CostScale, constraints: TreeConstraints
+        self,
+        problem: Problem,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
+        room: int | None = None,
     ) -> None:
         table, unit = tabulate(problem)
         self._best: Costed = INFINITE, _LEAF
@@ -70,7 +77,9 @@ class Rollouts:
         self._priced = dict[tuple[bytes, int], Ints]()
         self._kept = 0
         self._space: GreedySpace | None = None
-        is_small = len(table.labels) * int(table.columns[-1]) <= _MOST_CELLS
+        is_small = work_of_a_branch(table, problem.n_classes) <= _LARGEST and (
+            room is None or bytes_of_space(table, problem.n_classes) + _MOST_KEPT <= room
+        )
         if is_small and constraints.budgets == 1 and cost_scale.lam > 0:
             space = new_space(
                 table, problem.n_classes, cost_scale.split, cost_scale.error, unit, constraints
@@ -96,6 +105,11 @@ class Rollouts:
     def bytes(self) -> int:
         """Memory of all arrays and results."""
         return self._kept + (0 if self._space is None else bytes_of(self._space))
+
+    @property
+    def most_bytes(self) -> int:
+        """As much memory as it may come to take."""
+        return 0 if self._space is None else bytes_of(self._space) + _MOST_KEPT
 
     def improve(self, work: int, is_over: Callable[[], bool]) -> bool:
         """Go on until so much work is done in all; whether there is a better tree then.
@@ -159,6 +173,7 @@ class Rollouts:
                 return INFINITE, _LEAF
             child = self._child(rows, feature, code)
             more, tree = yield from self._search(child, depth + 1, widths)
+            yield  # what is known already takes time, too, where a feature has many codes
             cost += more
             preorder.append(tree)
         return cost, b"".join(preorder)
@@ -171,6 +186,13 @@ class Rollouts:
         if code > 0:
             return np.asarray(rows & masks[:, first + code - 1])
         return np.asarray(rows & ~np.bitwise_or.reduce(masks[:, first:end], axis=1))
+
+    def close(self) -> None:
+        """Give the memory back; there is nothing more to look for."""
+        self._space, self._kept = None, 0
+        self._known.clear()
+        self._priced.clear()
+        self._steps.close()
 
     @property
     def _room(self) -> GreedySpace:
@@ -189,9 +211,9 @@ class Rollouts:
         key = rows.tobytes(), depth if self._by_depth else 0
         costs = self._priced.get(key)
         if costs is None:
-            costs, feature = np.zeros(len(self._arities), np.int64), 0
-            while feature < len(costs):
-                feature = price_splits(self._room, rows, depth, feature, costs)
+            costs, child = np.zeros(len(self._arities), np.int64), 0
+            while child < self._room.values[-1]:
+                child = price_splits(self._room, rows, depth, child, costs)
                 yield
             self._make_room(len(key[0]) + costs.nbytes)
             self._priced[key] = costs

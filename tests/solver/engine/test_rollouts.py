@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from solver.engine.greedy import greedy_tree
 from solver.engine.rollouts import Rollouts
 from solver.engine.tree_constraints import TreeConstraints, keeps_limits
 from solver.limits import Limits
+from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from solver.solution import Status
@@ -159,8 +161,86 @@ def test_a_search_that_is_stopped_has_a_better_tree_with_them(
 
 def test_it_does_not_exceed_a_limit_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(Rollouts, "bytes", 2**40)
-    monkeypatch.setattr(Rollouts, "improve", lambda *arguments: bool(asked.append(arguments)))
+    monkeypatch.setattr(rollouts, "_MOST_KEPT", 2**40)
+    monkeypatch.setattr(Rollouts, "_search", lambda *arguments: asked.append(arguments))
     solution = Branches().solve(hard(), Fraction(1, 400), Limits(nodes=10_000, bytes=2**30))
     assert (asked, solution.status) == ([], Status.NODE_LIMIT)
     assert solution.peak_bytes < 2**30
+
+
+def test_it_leaves_memory_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "_SLICE_SECONDS", 0.0)
+    closed: list[int] = []
+    close = Rollouts.close
+    monkeypatch.setattr(Rollouts, "close", lambda self: (closed.append(self.bytes), close(self)))
+    alone = Branches().solve(hard(), Fraction(1, 400), Limits(nodes=2_000))
+    limits = Limits(seconds=20, bytes=alone.peak_bytes + 2**24)
+    solution = Branches().solve(hard(), Fraction(1, 400), limits)
+    assert solution.status is Status.MEMORY_LIMIT
+    assert limits.bytes is not None
+    assert solution.peak_bytes <= limits.bytes
+    assert closed[0] > 0
+
+
+def test_it_takes_no_memory_that_it_may_not_have() -> None:
+    problem, lam = noise(3), Fraction(1, 80)
+    scale = CostScale.build(lam, problem.total_weight, problem.leaf_errors, len(problem.codes))
+    constraints = TreeConstraints.of(problem, lam, Limits())
+    room = Rollouts(problem, scale, constraints).most_bytes
+    for more, works in [(2**12, True), (-(2**16), False)]:
+        found = Rollouts(problem, scale, constraints, room + more)
+        assert (found.bytes > 0, found.improve(NOW, lambda: False)) == (works, works)
+
+
+def test_a_search_at_its_limit_of_nodes_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of the work of rollouts can take long after a resume."""
+    improve = Rollouts.improve
+    stops: list[bool] = []
+
+    def stop_then(self: Rollouts, work: int, is_over: Callable[[], bool]) -> bool:
+        stops.append(True)
+        return improve(self, work, is_over)
+
+    monkeypatch.setattr(driver, "_SLICE_SECONDS", 10.0)
+    usual = stopped(Limits(nodes=10_000))
+    monkeypatch.setattr(Rollouts, "improve", stop_then)
+    snapshots: list[Snapshot] = []
+    monitor = Monitor(stop=lambda: bool(stops), snapshot=snapshots.append)
+    limits = Limits(nodes=10_000)
+    solution = Branches().solve(hard(), Fraction(1, 400), limits, monitor=monitor)
+    assert solution.status is Status.STOPPED
+    monkeypatch.setattr(Rollouts, "improve", improve)
+    state = snapshots[-1].state()
+    resumed = Branches().solve(hard(), Fraction(1, 400), limits, state=state)
+    assert (resumed.status, resumed.objective, resumed.tree) == (Status.NODE_LIMIT, *usual)
+
+
+def many_codes(rows: int, features: int, codes: int, classes: int) -> Problem:
+    generator = np.random.default_rng(3)
+    return Problem.from_codes(
+        generator.integers(0, codes, (rows, features)), generator.integers(0, classes, rows)
+    )
+
+
+@pytest.mark.parametrize("shape", [(3000, 60, 100, 300), (3000, 20, 1000, 3), (600, 9000, 2, 300)])
+def test_it_works_in_small_steps(shape: tuple[int, int, int, int]) -> None:
+    """However many codes and classes there are: between two steps a search looks at its limits."""
+    found, _ = search(many_codes(*shape), Fraction(1, 10**5), Limits())
+    steps, most = 0, 0
+    while found.work < 2**29 and steps < 50:
+        before, steps = found.work, steps + 1
+        found.improve(before + 1, lambda: False)
+        most = max(most, found.work - before)
+    assert 0 < most < 2**26
+
+
+def test_trees_of_many_codes_have_room() -> None:
+    """A split has more children than there is room for splits below all of them."""
+    problem, lam = many_codes(3000, 20, 100, 30), Fraction(1, 10**6)
+    found, scale = search(problem, lam, Limits())
+    for work in range(0, 2**26, 2**22):
+        if found.improve(work, lambda: False):
+            cost, shape = found.best
+            tree = problem.grow(shape)
+            assert scale.cost(tree.errors, tree.splits) == cost
+    assert found.best[0] < scale.cost(problem.leaf_errors, 0)
