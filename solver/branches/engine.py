@@ -30,6 +30,7 @@ from solver.branches.kernels.state import (
     SEARCH,
     SIZE,
     SMALL,
+    WORK,
     Log,
     Memo,
     Program,
@@ -238,7 +239,7 @@ class ThresholdEngine(GraphEngine):
     @property
     def rollout_work(self) -> int:
         """As :class:`solver.engine.driver.Engine`: a few hundredths of the time."""
-        return int(self.program.status[SEARCH]) // 8
+        return int(self.program.status[SEARCH] + self.program.status[WORK]) // 4
 
     @property
     def bytes(self) -> int:

@@ -27,7 +27,7 @@ from solver.trees.tree import Shape, shape_from
 _RECORDS = 2**16
 _NO_DUALS, _IMPROVING, _FINAL = range(3)
 _MOST_TOLD = 2**27  # bytes of news
-_SOON = 2**27  # work of rollouts
+_SOON = 2**29  # work of rollouts
 _NOTHING = 16  # bytes that tell only how far the duals are
 
 
@@ -109,8 +109,7 @@ class ShardEngine(ThresholdEngine):
         """
         if not self._is_divided or self.shard.index < self.shard.number - 1:
             return 0
-        search = int(self.program.status[SEARCH])
-        return min(search, search // 4 + _SOON)
+        return min(3 * int(self.program.status[SEARCH]), super().rollout_work + _SOON)
 
     # What it searches
 

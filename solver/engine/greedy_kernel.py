@@ -22,7 +22,7 @@ LEVELS = 64
 """A greedy tree is not deeper; further splits are leaves."""
 _MOST_WORK = 2**24  # of one greedy tree, about 10 ms; what is left then is leaves
 _MOST_SPLITS = 4096
-_JUDGED = 2  # the work of judging a count
+_JUDGED = 8  # the work of judging a count
 
 
 @by_reference
