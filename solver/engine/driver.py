@@ -29,7 +29,7 @@ _SLICE_SECONDS = 0.03
 _LONGEST_TRACE = 512
 _NEWS_SECONDS = 0.04
 _LATEST = 0.04  # seconds after a limit of time
-_ROLLOUT_WORK = 2**24  # at a time, some 30 ms
+_ROLLOUT_WORK = 2**25  # at a time, some 30 ms
 _ZERO = Fraction(0)
 
 

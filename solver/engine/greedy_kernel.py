@@ -20,7 +20,7 @@ from solver.objective.exact_objective import INFINITE
 
 LEVELS = 64
 """A greedy tree is not deeper; further splits are leaves."""
-_MOST_WORK = 2**24  # of one greedy tree, about 10 ms; what is left then is leaves
+_MOST_WORK = 2**24  # of one greedy tree, some 15 ms; what is left then is leaves
 _MOST_SPLITS = 4096
 _JUDGED = 8  # the work of judging a count
 

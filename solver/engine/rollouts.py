@@ -44,7 +44,7 @@ Steps = Generator[None, None, Costed]
 
 STAGES: tuple[Widths, ...] = ((1,), (1, 8), (1, 8, 8), (1, 12, 12), (1, 8, 8, 8), (1, 16, 16, 16))
 """How many splits are tried at each level of nesting; the last number is that of the outermost."""
-_LARGEST = 2**24  # work of counting one branch, some 30 ms
+_LARGEST = 2**25  # work of counting one branch, some 30 ms
 _MOST_KEPT = 2**24  # bytes of results that are kept
 _OBJECTS = 400  # about the bytes that the objects of a result take
 _DEEPEST = 100
