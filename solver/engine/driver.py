@@ -7,10 +7,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from solver.engine.rollouts import Rollouts
 from solver.engine.tree_constraints import TreeConstraints, keeps_limits
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.limits import Limits
@@ -150,38 +151,12 @@ class Engine(ABC):
         return None
 
 
-class Rollouts(Protocol):
-    """Looks for better trees than a greedy one, beside the search."""
-
-    compile_seconds: float
-
-    @property
-    def best(self) -> tuple[int, Shape]:
-        """The least cost so far, and a tree that has it."""
-
-    @property
-    def bytes(self) -> int: ...
-
-    @property
-    def most_bytes(self) -> int: ...
-
-    @property
-    def work(self) -> int: ...
-
-    def improve(self, work: int, is_over: Callable[[], bool]) -> bool:
-        """Go on until so much work is done in all; whether there is a better tree then."""
-
-    def close(self) -> None:
-        """Give the memory back; there is nothing more to look for."""
-
-
 class Greedy(NamedTuple):
     """Grows a quick first tree.
 
     ``compile`` compiles the kernels once and returns the seconds it took. ``grow`` returns a tree
     within the constraints; its last argument says when time is up. With ``at_once`` it runs before
-    the search where splits are free and its tree may suffice. ``improve`` begins the search for
-    better ones; its last argument is the memory that is left to it, in bytes.
+    the search where splits are free and its tree may suffice. ``improve`` looks for better ones.
     """
 
     compile: Callable[[], float]
@@ -356,9 +331,9 @@ class Search:
     def _untold_tree(self) -> Tree | None:
         """The engine's tree, if it is better than those that other shards know."""
         known = min([self.told_cost, *(offer.cost for offer in self.offered)])
+        found, self.untold = self.untold, None
         if self.engine.upper_bound >= known:
-            tree, self.untold = self.untold, None
-            return tree
+            return found
         tree = self._own_tree()
         self.told_cost = self._cost(tree)
         if self.told_cost < self.engine.upper_bound:
