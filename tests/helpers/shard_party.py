@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -26,8 +28,8 @@ class Party:
     def __init__(self, number: int) -> None:
         self._unread: list[list[News]] = [[] for _ in range(number)]
 
-    def monitor(self, index: int) -> Monitor:
-        """That of a shard."""
+    def monitor(self, index: int, turns: Turns | None = None) -> Monitor:
+        """That of a shard, which waits for its turn before each step."""
 
         def tell(news: News) -> None:
             for other, unread in enumerate(self._unread):
@@ -38,23 +40,57 @@ class Party:
             heard, self._unread[index] = self._unread[index], []
             return heard
 
-        return Monitor(peers=Peers(tell, hear))
+        def stop() -> bool:
+            if turns is not None:
+                turns.pass_on()
+                turns.wait_for(index)
+            return False
+
+        return Monitor(stop, peers=Peers(tell, hear))
+
+
+class Turns:
+    """Lets threads go on one at a time, so that what they find does not depend on the machine."""
+
+    def __init__(self, number: int) -> None:
+        self._changed, self._order = threading.Condition(), deque(range(number))
+
+    def wait_for(self, index: int) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._order[0] == index)
+
+    def pass_on(self) -> None:
+        """End the turn of whose turn it is."""
+        with self._changed:
+            self._order.rotate(-1)
+            self._changed.notify_all()
+
+    def leave(self) -> None:
+        """End the last turn of whose turn it is."""
+        with self._changed:
+            self._order.popleft()
+            self._changed.notify_all()
 
 
 def solve_together(
-    own: Solver, problem: Problem, lam: Fraction, limits: Limits, number: int, at_once: bool
+    own: Solver, problem: Problem, lam: Fraction, limits: Limits, number: int, in_turns: bool
 ) -> list[Solution]:
-    """Shards that hear of each other after each step, at once or one after the other."""
-    party = Party(number)
+    """Shards that hear of each other after each step, step by step in turns or one by one."""
+    party, turns = Party(number), Turns(number)
 
     def solve(index: int) -> Solution:
         part = own.part(Shard(index, number))
-        return part.solve(problem, lam, limits, monitor=party.monitor(index))
+        turns.wait_for(index)
+        try:
+            monitor = party.monitor(index, turns if in_turns else None)
+            return part.solve(problem, lam, limits, monitor=monitor)
+        finally:
+            turns.leave()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "_SLICE_SECONDS", 0.0)  # slices of one step
         patch.setattr(driver, "_NEWS_SECONDS", 0.0)
-        with ThreadPoolExecutor(number if at_once else 1) as pool:
+        with ThreadPoolExecutor(number) as pool:
             return [*pool.map(solve, range(number))]
 
 

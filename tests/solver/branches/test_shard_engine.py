@@ -137,15 +137,15 @@ def check_alone(*case: Any) -> None:
 
 
 def check_together(*case: Any) -> None:
-    problem, lam, limits, number, at_once, chosen = case
+    problem, lam, limits, number, in_turns, chosen = case
     own = Branches(**chosen)
-    agrees(solve_together(own, problem, lam, limits, number, at_once), own, problem, lam, limits)
+    agrees(solve_together(own, problem, lam, limits, number, in_turns), own, problem, lam, limits)
 
 
 def check_divided(*case: Any) -> None:
-    problem, lam, limits, number, at_once, chosen = case
+    problem, lam, limits, number, in_turns, chosen = case
     own = Branches(**chosen)
-    stages = [(1, 3 * number), (number, 2)] if at_once else [(1, number - 2)]
+    stages = [(1, 3 * number), (number, 2)] if in_turns else [(1, number - 2)]
     parts = solve_and_divide(own, problem, lam, limits, [*stages, (2 * number, 0)])
     agrees(parts, own, problem, lam, limits)
 

@@ -134,7 +134,7 @@ def test_parts_give_an_equally_good_tree(case: Case, number: int, together: bool
     limits = limits_of(case)
     whole = own.solve(problem, case.lam, limits)
     if together:
-        parts = solve_together(own, problem, case.lam, limits, number, at_once=False)
+        parts = solve_together(own, problem, case.lam, limits, number, in_turns=False)
     else:
         shards = [Shard(index, number) for index in range(number)]
         parts = [own.part(shard).solve(problem, case.lam, limits) for shard in shards]

@@ -124,14 +124,14 @@ def test_parts_give_an_equally_good_tree(
 @settings(max_examples=80, deadline=None)
 @given(
     problem=problems(), family=families, lam=lams, limits=limit_sets, number=st.integers(2, 4),
-    at_once=st.booleans(),
+    in_turns=st.booleans(),
 )  # fmt: skip
 def test_parts_that_hear_of_each_other_give_an_equally_good_tree(
-    problem: Problem, family: str, lam: Fraction, limits: Limits, number: int, at_once: bool
+    problem: Problem, family: str, lam: Fraction, limits: Limits, number: int, in_turns: bool
 ) -> None:
     own = Proper(rules=family)
     whole = own.solve(problem, lam, limits)
-    merged = merge(solve_together(own, problem, lam, limits, number, at_once))
+    merged = merge(solve_together(own, problem, lam, limits, number, in_turns))
     assert (merged.objective, merged.splits) == (whole.objective, whole.splits)
     assert (merged.status, merged.lower_bound) == (whole.status, whole.lower_bound)
 

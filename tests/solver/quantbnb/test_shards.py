@@ -109,8 +109,8 @@ def solve_drawn(
     splits = data.draw(st.sampled_from([None, 1, 2, 3, 4, 6])) if make is numbers else None
     limits = Limits(depth=data.draw(st.integers(0, 4)), splits=splits, min_leaf_size=smallest)
     whole = solver.solve(problem, lam, "quantbnb", limits)
-    number, at_once = data.draw(st.integers(1, 9)), data.draw(st.booleans())
-    merged = merge(solve_together(QuantBnB(), problem, lam, limits, number, at_once))
+    number, in_turns = data.draw(st.integers(1, 9)), data.draw(st.booleans())
+    merged = merge(solve_together(QuantBnB(), problem, lam, limits, number, in_turns))
     return problem, lam, whole, merged
 
 
@@ -176,7 +176,7 @@ def test_a_shard_looks_for_nothing_that_costs_as_much_as_a_given_tree() -> None:
 def test_work_is_divided() -> None:
     problem, lam, limits = numbers(600, 4, 3, most=200), Fraction(1, 1000), Limits(depth=3)
     whole = QuantBnB().solve(problem, lam, limits)
-    parts = solve_together(QuantBnB(), problem, lam, limits, 4, at_once=True)
+    parts = solve_together(QuantBnB(), problem, lam, limits, 4, in_turns=True)
     assert max(part.iterations for part in parts) < whole.iterations / 2
     assert sum(part.iterations for part in parts) < 2 * whole.iterations
 
@@ -389,7 +389,7 @@ def test_trees_are_told_in_the_features_of_the_problem() -> None:
     codes = np.column_stack([column[:, [f]] > np.arange(11) for f in range(2)]).astype(int)
     problem = Problem.from_codes(codes, (column[:, 0] > 3) ^ (column[:, 1] > 7))
     lam, limits = Fraction(1, 100), Limits(depth=2)
-    merged = merge(solve_together(QuantBnB(), problem, lam, limits, 3, at_once=False))
+    merged = merge(solve_together(QuantBnB(), problem, lam, limits, 3, in_turns=False))
     assert answer(merged) == answer(QuantBnB().solve(problem, lam, limits))
 
 
