@@ -34,12 +34,12 @@ def greedy_tree(
     min_leaf = -(-constraints.min_leaf // unit)
 
     def grow(rows: Ints, depth: int) -> Curve:
-        totals, counts = counter.count(rows)
+        totals = counter.weigh(rows)
         leaf = error * int(totals.sum() - totals.max())
         curve: Curve = [(leaf, -1)]
         if leaf <= cost_scale.split or depth >= min(constraints.depth, _DEEPEST) or out_of_time():
             return curve
-        feature = counter.best_split(min_leaf, counts)
+        feature = counter.best_split(min_leaf, counter.count(rows))
         if feature < 0:
             return curve
         codes = counter.codes(rows, feature)
@@ -93,17 +93,25 @@ class _Counter:
         ]
         compile_greedy()
 
-    def count(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Class weights (classes,) of the rows, and (values, classes) of all codes."""
+    def weigh(self, rows: Ints) -> Ints:
+        """Class weights (classes,) of the rows."""
+        weights = np.zeros(len(self.totals), np.int64)
+        np.add.at(weights, self.table.labels[rows], self.table.weights[rows])
+        return weights
+
+    def count(self, rows: Ints) -> Ints:
+        """Class weights (values, classes) of all codes, for the classes of the rows."""
         table = self.table
         split_counts(table, rows, len(rows), self.totals, self.singles)
-        before = np.zeros((self.singles.shape[1] + 1, len(self.totals)), np.int64)
-        self.singles.T.cumsum(axis=0, out=before[1:])
-        counts = np.empty((int(table.values[-1]), len(self.totals)), np.int64)
-        counts[self.others] = self.singles.T
+        present = np.flatnonzero(self.totals)
+        totals, singles = self.totals[present], self.singles[present].T
+        before = np.zeros((len(singles) + 1, len(present)), np.int64)
+        singles.cumsum(axis=0, out=before[1:])
+        counts = np.empty((int(table.values[-1]), len(present)), np.int64)
+        counts[self.others] = singles
         ends = before[table.columns]
-        counts[self.firsts] = self.totals - ends[1:] + ends[:-1]
-        return self.totals.copy(), counts
+        counts[self.firsts] = totals - ends[1:] + ends[:-1]
+        return counts
 
     def best_split(self, min_leaf: int, counts: Ints) -> int:
         """The feature of least weighted Gini impurity among the splits allowed; −1 if none."""

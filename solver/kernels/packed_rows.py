@@ -143,16 +143,23 @@ def _scrambled(count: int, stream: int) -> Words:
 
 @helper
 def count_rows(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) -> None:
-    """Class weights of the first ``n`` of ``rows``, and of all columns of the table among them."""
+    """Class weights of the first ``n`` of ``rows``, and of all columns of the table among them.
+
+    ``singles`` of classes without any of the rows are left as they were: of 300 classes a small
+    branch has few.
+    """
     n_columns = table.columns[len(table.columns) - 1]
     for k in range(len(totals)):
         totals[k] = 0
-        for column in range(n_columns):
-            singles[k, column] = 0
+    for i in range(n):
+        totals[table.labels[rows[i]]] += table.weights[rows[i]]
+    for k in range(len(totals)):
+        if totals[k] > 0:
+            for column in range(n_columns):
+                singles[k, column] = 0
     for i in range(n):
         row = rows[i]
         k, weight = table.labels[row], table.weights[row]
-        totals[k] += weight
         for w in range(table.bits.shape[1]):
             word = table.bits[row, w]
             while word != ZERO:

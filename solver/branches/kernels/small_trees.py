@@ -17,12 +17,15 @@ def best_small(s: Space, n: int, depth: int, budget: int) -> tuple[int, int]:
     """The first split of the best tree of at most one split of the first ``n`` ``scratch.rows``,
     −1: a leaf; and the cost of that tree. ``depth`` is that of the branch, ``budget`` the allowed
     splits, if they are limited."""
-    total, most = 0, 0
+    total, most, n_classes = 0, 0, 0
     for k in range(len(s.scratch.totals)):
         s.scratch.totals[k] = 0
     for i in range(n):
         s.scratch.totals[s.table.labels[s.scratch.rows[i]]] += s.table.weights[s.scratch.rows[i]]
     for k in range(len(s.scratch.totals)):
+        if s.scratch.totals[k] > 0:
+            s.scratch.present[n_classes] = k
+            n_classes += 1
         total += s.scratch.totals[k]
         most = max(most, s.scratch.totals[k])
     best, least = -1, s.params.error * (total - most)
@@ -33,7 +36,8 @@ def best_small(s: Space, n: int, depth: int, budget: int) -> tuple[int, int]:
         occupied, allowed, cost = 0, True, s.params.split
         for code in range(s.table.values[feature + 1] - s.table.values[feature]):
             weight, most = 0, 0
-            for k in range(len(s.scratch.totals)):
+            for i in range(n_classes):
+                k = s.scratch.present[i]
                 count = s.scratch.totals[k]
                 if code > 0:
                     count = s.scratch.singles[k, s.table.columns[feature] + code - 1]

@@ -147,6 +147,7 @@ class Scratch(NamedTuple):
     totals: Ints  # (classes,)
     counts: Ints  # (classes,)
     ranked: Ints  # (classes,)
+    present: Ints  # (classes,) those of some rows
     column_weight: Ints  # (columns,)
     row_duals: Words  # (rows,) of the branch that was looked at last
     column_dual: Ints  # (columns,)
@@ -489,6 +490,7 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         totals=np.zeros(n_classes, ints),
         counts=np.zeros(n_classes, ints),
         ranked=np.zeros(n_classes, ints),
+        present=np.zeros(n_classes, ints),
         column_weight=np.zeros(columns + BLOCK, ints),
         row_duals=np.zeros(n_rows, np.uint64),
         column_dual=np.zeros(columns + BLOCK, ints),
