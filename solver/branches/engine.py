@@ -239,6 +239,8 @@ class ThresholdEngine(GraphEngine):
     @property
     def rollout_work(self) -> int:
         """As :class:`solver.engine.driver.Engine`: a few hundredths of the time."""
+        if self.cost_scale.lam == 0:  # the trees would end the search
+            return 0
         return int(self.program.status[SEARCH] + self.program.status[WORK]) // 4
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from solver.engine.rollouts import Rollouts
+from solver.engine.good_trees import GoodTrees
 from solver.engine.tree_constraints import TreeConstraints, keeps_limits
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.limits import Limits
@@ -143,7 +143,7 @@ class Engine(ABC):
 
     @property
     def rollout_work(self) -> int:
-        """How much work :class:`Rollouts` may do so far: a share of the work of the search."""
+        """How much work :class:`GoodTrees` may do so far: a share of the work of the search."""
         return 0
 
     def state(self) -> dict[str, NDArray[Any]] | None:
@@ -162,7 +162,7 @@ class Greedy(NamedTuple):
     compile: Callable[[], float]
     grow: Callable[[Problem, Any, TreeConstraints, Callable[[], bool]], Shape]
     at_once: bool = True
-    improve: Callable[[Problem, Any, TreeConstraints, int | None], Rollouts] | None = None
+    improve: Callable[[Problem, Any, TreeConstraints, int | None], GoodTrees] | None = None
 
 
 class Offer(NamedTuple):
@@ -213,7 +213,7 @@ class Search:
         self.greedy_offered = False
         self.deadline = math.inf  # of finding a tree again
         self.next_news, self.told_cost = 0.0, math.inf
-        self.rollouts: Rollouts | None = None
+        self.rollouts: GoodTrees | None = None
         self.untold: Tree | None = None  # found by them
         self._known_costs: tuple[float, float, Fraction | None] | None = None
         self._known_bounds = _ZERO, _ZERO
@@ -253,10 +253,10 @@ class Search:
                 status = Status.MEMORY_LIMIT
                 break
             budget = _next_budget(self._done(iterations, nodes), self.seconds - seconds)
-            # With free splits it might end the search, on a slow machine and not on a fast one.
             # After a search at another λ there is a better tree already.
-            if self.seconds > _SLICE_SECONDS and self.lam > 0 and not self.engine.inherits:
-                self._offer_greedy()
+            if self.seconds > _SLICE_SECONDS and not self.engine.inherits:
+                if self.lam > 0:  # else it might end the search, on a slow machine only
+                    self._offer_greedy()
                 self._improve(_ROLLOUT_WORK, monitor)
             if monitor.peers is not None:
                 self._exchange(monitor.peers)

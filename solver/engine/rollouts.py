@@ -11,10 +11,11 @@ Bertsekas, Tsitsiklis & Wu (1997), "Rollout algorithms for combinatorial optimiz
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 import numpy as np
 
+from solver.engine.good_trees import GoodTrees
 from solver.engine.greedy_kernel import (
     LENGTH,
     WORK,
@@ -51,12 +52,11 @@ _DEEPEST = 100
 _LEAF = np.int64(-1).tobytes()
 
 
-class Rollouts:
-    """A search for good trees that goes on for as long as it may.
+class Rollouts(GoodTrees):
+    """Nested rollouts for as long as they may go on.
 
-    Its work is counted and not timed, so it finds the same trees on all machines. It does nothing
-    where splits are free or limited in number, and for tables that are very large or take more
-    memory than ``room``, in bytes.
+    They do nothing where splits are free or limited in number, and for tables that are very large
+    or take more memory than ``room``, in bytes.
     """
 
     def __init__(
@@ -92,38 +92,20 @@ class Rollouts:
 
     @property
     def best(self) -> tuple[int, Shape]:
-        """The least cost so far, and a tree that has it."""
         cost, preorder = self._best
         return cost, shape_from(np.frombuffer(preorder, np.int64).tolist(), self._arities)
 
     @property
     def work(self) -> int:
-        """The work so far, in operations on words."""
         return 0 if self._space is None else int(self._space.status[WORK])
 
     @property
     def bytes(self) -> int:
-        """Memory of all arrays and results."""
         return self._kept + (0 if self._space is None else bytes_of(self._space))
 
     @property
     def most_bytes(self) -> int:
-        """As much memory as it may come to take."""
         return 0 if self._space is None else bytes_of(self._space) + _MOST_KEPT
-
-    def improve(self, work: int, is_over: Callable[[], bool]) -> bool:
-        """Go on until so much work is done in all; whether there is a better tree then.
-
-        ``is_over`` is asked after each step. Most take about a millisecond; the longest of tables
-        with hundreds of codes and classes takes some 0.1 s.
-        """
-        before = self._best[0]
-        while self.work < work and not is_over():
-            try:
-                next(self._steps)
-            except StopIteration:
-                break
-        return self._best[0] < before
 
     def _go_wider(self) -> Generator[None]:
         if self._space is None:
@@ -189,7 +171,6 @@ class Rollouts:
         return np.asarray(rows & ~np.bitwise_or.reduce(masks[:, first:end], axis=1))
 
     def close(self) -> None:
-        """Give the memory back; there is nothing more to look for."""
         self._space, self._kept = None, 0
         self._known.clear()
         self._priced.clear()

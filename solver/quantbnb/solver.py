@@ -27,6 +27,7 @@ from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.greedy import GREEDY
 from solver.quantbnb.classification.path_engine import QuantPathEngine
 from solver.quantbnb.classification.shard_engine import QuantShardEngine
+from solver.quantbnb.lookahead_trees import LookaheadTrees
 from solver.quantbnb.merge_threshold_features import Columns
 from solver.quantbnb.paper.initial_state import begin
 from solver.quantbnb.paper.state import BOUNDS
@@ -79,7 +80,7 @@ class QuantBnB(Solver):
     """
 
     name: ClassVar[str] = "quantbnb"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     summary: ClassVar[str] = "optimal trees of limited depth on continuous features (Quant-BnB)"
     capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "continuous"}),
@@ -157,6 +158,8 @@ class QuantBnB(Solver):
         limits = within_memory(limits)
         greedy = GREEDY if problem.values is None else GREEDY_SQUARES
         columns = self._columns(problem)
+        if self.settings["mode"] == "fast":
+            greedy = greedy._replace(improve=LookaheadTrees)
         search = Search(columns.problem, lam, limits, make, greedy)
         if initial_tree is not None:
             search.offer(self._regrown(columns, initial_tree))

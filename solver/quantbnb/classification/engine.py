@@ -46,6 +46,7 @@ from solver.quantbnb.classification.state import (
     part_sizes,
     sweep_sizes,
 )
+from solver.quantbnb.lookahead_work import lookahead_work
 from solver.trees.tree import Shape
 
 DEEPEST = 16
@@ -273,12 +274,27 @@ class QuantEngine(Engine):
         return self.iterations
 
     @property
+    def threshold_work(self) -> int:
+        """The work of evaluating a threshold, about in operations on words."""
+        return max(self.codes.size // 16, 1)
+
+    @property
+    def work(self) -> int:
+        """The work so far."""
+        return self.iterations * self.threshold_work
+
+    @property
+    def rollout_work(self) -> int:
+        """As :class:`solver.engine.driver.Engine`."""
+        return lookahead_work(self.work)
+
+    @property
     def bytes(self) -> int:
         own = bytes_of(self.levels)
-        return own if self.table is None else own + self._table_bytes
+        return own if self.table is None else own + self.table_bytes
 
     @cached_property
-    def _table_bytes(self) -> int:
+    def table_bytes(self) -> int:
         """Memory of the arrays of the rows, to be known before they are made."""
         one = sum(8 * math.prod(shape) for shape in part_sizes(self.sizes))
         scratch = 8 * sum(sweep_sizes(self.sizes))
@@ -290,7 +306,7 @@ class QuantEngine(Engine):
         if self.table is None:
             points = _POINTS if self.levels.code.size == 1 else 0
             if limit is not None:
-                if self.bytes + self._table_bytes + self._level_bytes(points) > limit:
+                if self.bytes + self.table_bytes + self._level_bytes(points) > limit:
                     return False
             self._make_table()
             if points:

@@ -37,6 +37,7 @@ from solver.quantbnb.classification.state import (
     new_parts,
     padded_length,
 )
+from solver.quantbnb.lookahead_work import last_shard_work
 from solver.quantbnb.own_thresholds import own_thresholds
 from solver.search_shards import Shard
 from solver.trees.tree import Shape
@@ -111,6 +112,11 @@ class QuantShardEngine(GivenTreeEngine):
         """As :class:`solver.engine.driver.Engine`; it looks for nothing that costs as much."""
         if self.shard.number > 1:  # the state of an undivided search would need the tree
             super().use(cost, shape, given)
+
+    @property
+    def rollout_work(self) -> int:
+        """As :class:`solver.engine.driver.Engine`: in the last shard, for all others, too."""
+        return last_shard_work(self.shard, self.work)
 
     def state(self) -> dict[str, NDArray[Any]] | None:  # type: ignore[override]
         """None of one shard of several, which begins again with what the others know."""

@@ -113,7 +113,7 @@ def fill(
 
 def rank_type(arities: Sequence[int]) -> type[np.int16] | type[np.int32]:
     """The smallest type that holds all codes and one that is larger."""
-    return np.int16 if max(arities) <= _LARGEST_SHORT else np.int32
+    return np.int16 if max(arities, default=0) <= _LARGEST_SHORT else np.int32
 
 
 def sizes_of(arities: Sequence[int], y: Ints, weights: Ints) -> list[int]:

@@ -20,6 +20,7 @@ from solver.engine.growable_arrays import ROOM, bytes_of, check_search
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled, unchecked
+from solver.quantbnb.lookahead_work import lookahead_work
 from solver.quantbnb.regression import best_first_search
 from solver.quantbnb.regression.simd import LANES
 from solver.quantbnb.regression.state import (
@@ -245,12 +246,27 @@ class SquaresEngine(Engine):
         return int(self._done[PASSES])
 
     @property
-    def bytes(self) -> int:
-        own = self.sums.nbytes + bytes_of(self.levels)
-        return own if self.parts is None else own + self._part_bytes
+    def threshold_work(self) -> int:
+        """The work of evaluating a threshold, about in operations on words."""
+        return 2 * max(self.codes.size, 1)
 
     @property
-    def _part_bytes(self) -> int:
+    def work(self) -> int:
+        """The work so far."""
+        return self.iterations * self.threshold_work
+
+    @property
+    def rollout_work(self) -> int:
+        """As :class:`solver.engine.driver.Engine`."""
+        return lookahead_work(self.work)
+
+    @property
+    def bytes(self) -> int:
+        own = self.sums.nbytes + bytes_of(self.levels)
+        return own if self.parts is None else own + self.table_bytes
+
+    @property
+    def table_bytes(self) -> int:
         """Memory of the arrays of the rows, before they are made."""
         (rows, width), features, levels = (
             self.sums.shape,
@@ -262,7 +278,7 @@ class SquaresEngine(Engine):
     def grow(self, limit: int | None) -> bool:
         """Make the arrays of the rows, or twice the room for cuts, if the limit allows."""
         if self.parts is None:
-            if limit is not None and self.bytes + self._part_bytes > limit:
+            if limit is not None and self.bytes + self.table_bytes > limit:
                 return False
             rows, features, outputs = len(self.sums), self.params.features, self.params.outputs
             self.parts = new_parts(len(self.levels.code), features, rows, outputs)

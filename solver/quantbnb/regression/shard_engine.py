@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from solver.objective.exact_objective import INFINITE
+from solver.quantbnb.lookahead_work import last_shard_work
 from solver.quantbnb.own_thresholds import own_thresholds
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.quantbnb.regression.state import LIMIT
@@ -25,6 +26,7 @@ class SquaresShardEngine(SquaresEngine):
 
     def __init__(self, *parts: Any, shard: Shard) -> None:
         super().__init__(*parts)
+        self.shard = shard
         self.given: tuple[float, Shape] | None = None
         weights = self.sums[:, 0]
         for feature, column in enumerate(self.codes.T):
@@ -58,6 +60,11 @@ class SquaresShardEngine(SquaresEngine):
 
     def shape(self) -> Shape:
         return super().shape() if self.given is None or self.found else self.given[1]
+
+    @property
+    def rollout_work(self) -> int:
+        """As :class:`solver.engine.driver.Engine`: in the last shard, for all others, too."""
+        return last_shard_work(self.shard, self.work)
 
     def state(self) -> None:
         """None: it begins again, with the best tree that the others know."""

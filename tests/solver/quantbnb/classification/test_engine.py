@@ -453,7 +453,7 @@ def test_pools_grow(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_memory_is_known_before_it_is_taken(splits: int | None) -> None:
     engine = hard().engine(3, Fraction(0), 1, splits)
     before = engine.bytes
-    needed = before + engine._table_bytes + engine._level_bytes(module._POINTS)
+    needed = before + engine.table_bytes + engine._level_bytes(module._POINTS)
     assert engine.step(1, -1) == FULL
     assert not engine.grow(needed - 1)
     assert engine.bytes == before
