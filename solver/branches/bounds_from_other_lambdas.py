@@ -117,7 +117,9 @@ class Archive:
         ``fewest``, (nodes, 2), are the errors of a node as a leaf and with one split, or less.
         """
         nodes, error, kernels = len(fewest), cost_scale.error * unit, _kernels()
-        upper, best = np.full(nodes, INFINITE), np.full(nodes, -1)
+        lower, upper, best = np.empty((3, nodes), np.int64)
+        upper.fill(INFINITE)
+        best.fill(-1)
         for record in self.records:
             known = record.errors, record.splits, record.best
             kernels.take_trees(*known, error, cost_scale.split, upper, best)
@@ -128,9 +130,8 @@ class Archive:
         for row, record in zip(stacked, records, strict=True):
             row[: len(record.lower)] = record.lower
         prices = np.array(self._prices[near])
-        lower = np.zeros_like(upper)
-        kernels.bound_nodes(prices, stacked, fewest, error, cost_scale.split, lower)
-        return np.minimum(lower, upper, out=lower), upper, best
+        kernels.bound_nodes(prices, stacked, fewest, error, cost_scale.split, upper, lower)
+        return lower, upper, best
 
     def _near(self, price: float) -> slice:
         """The places of the records that bounds at a price are taken from."""
@@ -148,7 +149,7 @@ def compile_carrying() -> float:
     return (
         ensure_compiled(record_nodes, *three, 0, 0, 0, floats, *three)
         + ensure_compiled(take_trees, *three, 0, 0, ints, ints)
-        + ensure_compiled(bound_nodes, floats, bounds, fewest, 0, 0, ints)
+        + ensure_compiled(bound_nodes, floats, bounds, fewest, 0, 0, ints, ints)
     )
 
 
@@ -246,18 +247,28 @@ def level(prices: Floats, bounds: Floats, node: int, error: int, split: int) -> 
 
 @kernel
 def bound_nodes(
-    prices: Floats, bounds: Floats, fewest: Ints, error: int, split: int, lower: Ints
+    prices: Floats,
+    bounds: Floats,
+    fewest: Ints,
+    error: int,
+    split: int,
+    upper: Ints,
+    lower: Ints,
 ) -> None:
     """The least cost of every node's trees that the bounds at several prices allow.
 
-    ``bounds`` are (prices, nodes), ``fewest`` as in :meth:`Archive.carry`. The cost of errors that
-    need not be whole is a convex function of the splits. So no tree costs less than the cheapest
-    pair of numbers near its minimum, and its own values beyond.
+    ``bounds`` are (prices, nodes), ``fewest`` as in :meth:`Archive.carry`, ``upper`` the costs of
+    known trees. The cost of errors that need not be whole is a convex function of the splits. So no
+    tree costs less than the cheapest pair of numbers near its minimum, and its own values beyond.
     """
     for node in range(len(lower)):
+        low = level(prices, bounds, node, error, split)
+        if low >= upper[node]:
+            lower[node] = upper[node]
+            continue
         errors = max(fewest[node, 0], math.ceil(fewest_errors(prices, bounds, node, 0)))
-        best = max(errors, 0) * error
-        most, lower[node] = best // split, level(prices, bounds, node, error, split)
+        best = min(max(errors, 0) * error, upper[node])
+        most, lower[node] = best // split, low
         if most > _MOST_SPLITS:
             continue
         centre = best_splits(prices, bounds, node, error, split, most)
@@ -275,4 +286,4 @@ def bound_nodes(
                 else:
                     best = min(best, max(least, math.ceil(errors_)) * error + splits * split)
                 splits += step
-        lower[node] = max(lower[node], best)
+        lower[node] = max(low, best)
