@@ -192,9 +192,12 @@ class Envelope:
         lams, values = self._lams, self._values
         if place + 1 == len(lams):
             return _minus(values[place], values[place - 1])[0] <= 0
-        here = slice(place - 1, place + 2)
-        (low, lam, high), (left, value, right) = whole(*lams[here])[0], whole(*values[here])[0]
-        return (value - left) * (high - low) <= (right - left) * (lam - low)
+        rise, of = _minus(values[place], values[place - 1])
+        run, along = _minus(lams[place], lams[place - 1])
+        next_rise, next_of = _minus(values[place + 1], values[place])
+        next_run, next_along = _minus(lams[place + 1], lams[place])
+        # The chord on the left is no steeper than the one on the right.
+        return rise * along * next_run * next_of <= next_rise * next_along * run * of
 
     def at(self, lam: Fraction) -> Fraction:
         """The lower bound at a λ: on a chord, level beyond the last corner, 0 before the first."""

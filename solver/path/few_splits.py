@@ -25,7 +25,7 @@ def fewest_errors(problem: Problem) -> list[int]:
     A tree of ``s`` splits with at most ``A`` children each has at most ``s·(A − 1) + 1`` leaves,
     and so is right for no more classes than that. For one split all features are counted.
     """
-    right = np.sort(problem.counts.sum(axis=0))[::-1].cumsum().tolist()
+    right = np.sort(problem.class_weights)[::-1].cumsum().tolist()
     leaves = [splits * (problem.max_arity - 1) + 1 for splits in range(most_counted(problem))]
     found = [problem.total_weight - right[min(n, len(right)) - 1] for n in leaves]
     if _counts_features(problem):
@@ -51,6 +51,6 @@ def _one_split(problem: Problem) -> int:
         counts = problem.counts[begin : begin + step].T.astype(float)
         for code in range(1, last):
             weights[code] += counts @ (codes == code)
-    weights[0] = problem.counts.sum(axis=0)[:, None] - weights.sum(axis=0)
-    missed = weights.sum(axis=(0, 1)) - weights.max(axis=1).sum(axis=0)
-    return int(missed.min(initial=problem.total_weight))
+    weights[0] = problem.class_weights[:, None] - weights.sum(axis=0)
+    right = weights.max(axis=1).sum(axis=0)
+    return problem.total_weight - int(right.max(initial=0))

@@ -7,6 +7,7 @@ the proven values at both, and it is never below the chords of proven values.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -32,6 +33,7 @@ from solver.path.envelope import (
     best_lines_from,
     is_above,
     place_after,
+    whole,
 )
 from solver.path.few_splits import fewest_errors, most_counted
 from solver.path.path import Path, Step
@@ -64,7 +66,8 @@ class PathSearch:
     The first solve is at λ_min. If the solver's series says so, others come before it, at
     some larger λ, the largest first. There a search takes little time; the next one learns from it,
     and those at the corners find bounds of λ on both sides. Without them the search at λ_min
-    learned from none, and those at the corners from one that is far away.
+    learned from none, and those at the corners from one that is far away. Where they prove which
+    tree is best at λ_min, such as one without avoidable errors, it is not solved at all.
 
     Notes
     -----
@@ -167,10 +170,10 @@ class PathSearch:
 
     def _tell(self, lam: Fraction, at_last: bool = False) -> None:
         """A snapshot between two solves, where many short ones would give none; and at the end."""
-        now = time.perf_counter()
         # Before the first solve of a resumed path there is nothing new.
         if self.monitor.snapshot is None or self.begun is not None:
             return
+        now = time.perf_counter()
         if now - self.told < self.monitor.interval and not at_last:
             return
         self.told, line = now, self._line_at(lam)
@@ -223,8 +226,8 @@ class PathSearch:
             raise StateError("the state of a path is damaged, or that of another search") from None
         if begins != self.lam_min:
             raise StateError("the state is that of a path from another λ")
-        whole = (one.solution is None or one.solution.status.is_whole for one in entries)
-        if not (self.proves or all(whole)):  # the rest of such a solve would change the path
+        ended = (one.solution is None or one.solution.status.is_whole for one in entries)
+        if not (self.proves or all(ended)):  # the rest of such a solve would change the path
             raise StateError("a limit or a stop has cut a solve of this heuristic's path")
         own = {name: array for name, array in state.items() if name.startswith(_SERIES)}
         self.solve.restore({name.removeprefix(_SERIES): array for name, array in own.items()})
@@ -312,7 +315,8 @@ class PathSearch:
         if gap[0] <= 0 or (slack and not is_above(gap, slack.as_integer_ratio())):
             return None
         if between is not None and self._whole_errors_count() and self._is_best(between):
-            bound = self.points[lam] = Fraction(*reached) - slack
+            value = Fraction(*reached)
+            bound = self.points[lam] = value - slack if slack else value
             self.bounds.add_ratio(lam, bound.as_integer_ratio())
             return None
         return gap
@@ -355,22 +359,24 @@ class PathSearch:
 
         Without a descent it is the only one. No split pays from λ = ``level`` on.
         """
-        found = [self.lam_min]
+        found: list[Ratio] = []
         if isinstance(self.solve, Series) and self.solve.descends(self.limits) and self.lam_min:
-            while (lam := found[0] * _FACTOR) * _TOP < level:
-                found.insert(0, lam)
-        least = Fraction(1, _BOTTOM * self.weight)
-        return [lam.as_integer_ratio() for lam in found if lam >= least or lam == self.lam_min]
+            price, unit = self.first
+            times, end = 1, math.ceil(level / (_TOP * self.lam_min))
+            while times * _FACTOR < end:
+                times *= _FACTOR
+            while times > 1 and times * price * _BOTTOM * self.weight >= unit:
+                found.append((times * self.lam_min).as_integer_ratio())
+                times //= _FACTOR
+        return [*found, self.first]
 
     def _ahead(self) -> Ratio | None:
-        """The next λ of the descent: those that are proven already are left out, but for the first
-        and the last one."""
+        """The next λ of the descent; all but the first one are left out if they are proven."""
         while self.descent:
             lam = self.descent[0]
             if self._is_new(lam):
                 line, sides = self.kept[self._place(lam)][0], self.bounds.sides(lam)
-                needed = not self.points or lam == self.first
-                if needed or self._gap(line, lam, sides) is not None:
+                if not self.points or self._gap(line, lam, sides) is not None:
                     return lam
             del self.descent[0]
         return None
@@ -476,15 +482,20 @@ class PathSearch:
         has proven itself: see :func:`unproven`.
         """
         points = dict(self.points)
-        if self.first not in points:  # other solves had all the time
+        if self.first not in points:  # others prove it, or had all the time
             points[self.first] = Fraction(*self.bounds.sides(self.first).at(self.first))
-        if status is Status.OPTIMAL:
+        exact = not self.problem.tolerance and all(s.is_whole for s in self.ended.values())
+        if status is Status.OPTIMAL and not exact:
             for ratio, bound in points.items():
                 if bound is not None:
                     known = self.bounds.sides(ratio).at(ratio)
                     if is_above(known, bound.as_integer_ratio()):
                         points[ratio] = Fraction(*known)
-        return sorted((Fraction(*ratio), bound) for ratio, bound in points.items())
+        numbers, _ = whole(*points)  # in their order, which whole numbers tell faster
+        return [
+            (Fraction(*ratio), bound)
+            for _, (ratio, bound) in sorted(zip(numbers, points.items(), strict=True))
+        ]
 
     def _status(self, proven: bool) -> Status:
         if proven:

@@ -100,13 +100,13 @@ def _sum_up(nodes: tuple[Node, ...]) -> tuple[list[int], list[Errors], list[int]
     gains: list[Errors] = [0] * len(nodes)
     below = [node.errors for node in nodes]
     for i in reversed(range(len(nodes))):  # children come after their parents
-        children = nodes[i].children
-        if children:
-            splits[i] = 1 + sum([splits[child] for child in children])
-            errors, below[i] = below[i], sum([below[child] for child in children])
-            gains[i] = errors - below[i]
-            for child in children:
+        if not nodes[i].is_leaf:
+            splits[i], gains[i] = 1, below[i]
+            for child in nodes[i].children:
+                splits[i] += splits[child]
+                gains[i] -= below[child]
                 parents[child] = i
+            below[i] -= gains[i]
     return splits, gains, parents
 
 

@@ -395,8 +395,9 @@ def test_what_larger_lambdas_have_proven_is_not_solved() -> None:
     problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]] * 90, [0, 0, 0, 1] * 90)
     series = Noted(problem, True)
     path = find_path(problem, Fraction(1, 1000), series)
-    assert path.steps[0].errors == 0  # which no λ below changes; the least one is solved anyway
-    assert series.lams == [Fraction(27, 1000), Fraction(1, 1000)]
+    assert path.steps[0].errors == 0  # which no λ below changes, the least one neither
+    assert series.lams == [Fraction(27, 1000)]
+    assert path.points[0] == (Fraction(1, 1000), Fraction(2, 1000))
     assert path.lams == (Fraction(1, 1000), Fraction(1, 8))
 
 
