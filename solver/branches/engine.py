@@ -62,7 +62,7 @@ from solver.kernels.jit import ensure_compiled, unchecked
 from solver.kernels.packed_rows import tabulate
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
-from solver.trees.tree import Shape, shape_from
+from solver.trees.tree import Tree, shape_from
 
 _LONGEST_SEARCH_AGAIN = 2_000
 _LARGEST_SLICE = 64
@@ -178,7 +178,7 @@ class ThresholdEngine(GraphEngine):
         """Memory of all arrays after a :meth:`reprice`."""
         return self.bytes + self.nodes * BYTES_A_NODE
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         """In a series, read only trees that are better than the path's own."""
         if given and self.inherits:
             self._known = min(self._known, int(cost))

@@ -22,7 +22,7 @@ from solver.kernels.jit import ensure_compiled
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.search_shards import Shard
-from solver.trees.tree import Shape, shape_from
+from solver.trees.tree import Shape, Tree, shape_from, shape_of
 
 _RECORDS = 2**16
 _NO_DUALS, _IMPROVING, _FINAL = range(3)
@@ -154,7 +154,7 @@ class ShardEngine(ThresholdEngine):
         self.stack.candidates[0, : len(self._own)] = self._own
         self.stack.head[0, stack_frame.N_CANDIDATES] = len(self._own)
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; it looks for nothing that costs more.
 
         Trees that cost as much are of interest for :meth:`settle_ties`. To look for them then took
@@ -163,7 +163,7 @@ class ShardEngine(ThresholdEngine):
         if not given or not self._is_divided:
             return
         if self.given is None or cost < self.given[0]:
-            self.given = int(cost), shape
+            self.given = int(cost), shape_of(tree)
             if self._ties is None:
                 head = self.stack.head[0]
                 head[stack_frame.LIMIT] = min(head[stack_frame.LIMIT], int(cost) + 1)

@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from solver.objective.exact_objective import (
 )
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint
-from solver.trees.tree import Shape, Tree, shape_of
+from solver.trees.tree import Shape, Tree
 
 _SLICE_SECONDS = 0.03
 _LONGEST_TRACE = 512
@@ -83,7 +84,7 @@ class Engine(ABC):
         """What else the solution tells of the search."""
         return {}
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:  # noqa: B027 (most do not)
+    def use(self, cost: float, tree: Tree, given: bool) -> None:  # noqa: B027 (most do not)
         """Know of a tree from elsewhere, before the search or between its steps; ``given`` if the
         caller or another shard offered it.
 
@@ -204,7 +205,6 @@ class Search:
         self.compiled = self.engine.compile_seconds
         free = lam == 0 and not self.engine.proves_fewest_splits
         self.target_cost = self.cost_scale.target_cost(problem.unavoidable_errors) if free else -1
-        self.floor = Fraction(problem.unavoidable_errors, problem.total_weight)
         self.peak_bytes = self.engine.bytes
         self.trace: list[TracePoint] = []
         self.seconds = 0.0
@@ -233,7 +233,7 @@ class Search:
             self.offered.append(offer)
             if best is None or (cost, not given) < (best.cost, not best.given):
                 self._best = offer
-            self.engine.use(cost, shape_of(tree), given)
+            self.engine.use(cost, tree, given)
         return allowed
 
     def _objective(self, tree: Tree) -> Fraction:
@@ -451,12 +451,17 @@ class Search:
         if closed and (best is None or own >= reached):
             bound = reached
         else:
-            bound = max(scale.lower_bound(lower), self.floor)  # type: ignore[arg-type]
+            bound = max(scale.lower_bound(lower), self._floor)  # type: ignore[arg-type]
             if closed:
                 bound = max(bound, own)  # where λ's own digits do not fit, this says more
             bound = min(bound, reached)
         self._known_costs, self._known_bounds = costs, (reached, bound)
         return self._known_bounds
+
+    @cached_property
+    def _floor(self) -> Fraction:
+        """The loss that no tree avoids."""
+        return Fraction(self.problem.unavoidable_errors, self.problem.total_weight)
 
     def _reported_bounds(self) -> tuple[Fraction, Fraction]:
         """Objective of the best tree, and the lower bound under the weights as they were given."""

@@ -37,7 +37,7 @@ from solver.osdt.state import (
     tabulate,
 )
 from solver.problem.problem import Problem
-from solver.trees.tree import Shape
+from solver.trees.tree import Shape, Tree
 
 SHORT_QUEUE = 50_000
 """Most trees of a queue whose least lower bound is looked up exactly."""
@@ -118,7 +118,7 @@ class OsdtEngine(Engine):
             )
         )
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         """If the tree was given, search for one that costs no more."""
         if given:
             used = self.space.trees.used

@@ -27,6 +27,7 @@ from solver.osdt.engine import BOUNDS, SHORT_QUEUE, Splits, assemble, params_of
 from solver.osdt.scheduling_policies import impurity, rank
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
+from solver.trees.tree import Tree as GrownTree
 
 _ENTRY = 120
 """Bytes of a small object, or of an entry of a set, about."""
@@ -128,7 +129,7 @@ class PaperEngine(Engine):
             "pruned": sum(self.pruned.values()),
         }
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: GrownTree, given: bool) -> None:
         """If the tree was given, search for one that costs no more."""
         if given:
             self._known = min(self._known, int(cost) + 1)

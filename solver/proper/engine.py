@@ -44,7 +44,7 @@ from solver.proper.state import (
     new_scratch,
 )
 from solver.search_shards import Shard
-from solver.trees.tree import Shape
+from solver.trees.tree import Shape, Tree, shape_of
 
 FAMILIES = "axis", "hyperplane", "polynomial", "mixed"
 
@@ -158,12 +158,12 @@ class ProperEngine(Engine):
     def _next_stage(self) -> Finder:
         return self._stages.pop(0)(self._masks)
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; only trees that cost less are of interest."""
         own = self.costs.inwards(cost)
         if self.given is not None and own >= self.given[0]:
             return
-        self.given = own, shape
+        self.given = own, shape_of(tree)
         if self.levels is None:
             self.splits = min(self.splits, max(1, (own - 1) // self.params.split))
         elif given:

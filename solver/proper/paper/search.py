@@ -36,7 +36,7 @@ from solver.proper.paper.rules import Rule, Undominated, find_rules, put
 from solver.proper.paper.tree_recursion import Memo
 from solver.proper.separating_tests import Partition
 from solver.search_shards import Shard
-from solver.trees.tree import Shape
+from solver.trees.tree import Shape, Tree
 
 _REMEMBERED = 2**16  # answers in the memo, which is then emptied
 _BYTES_PER_RULE = 600  # with its defining points and sides as Python ints
@@ -187,7 +187,7 @@ class PaperEngine(Engine):
         self.given: float | None = None
         self._room = 2**20
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         """Know of a tree from elsewhere. It cuts nothing short: the paper has no incumbent, and so
         the same tree is found whatever was given."""
         self.given = cost if self.given is None else min(cost, self.given)

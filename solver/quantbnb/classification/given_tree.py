@@ -5,7 +5,7 @@ from __future__ import annotations
 from solver.objective.exact_objective import INFINITE
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.state import LIMIT, Levels
-from solver.trees.tree import Shape
+from solver.trees.tree import Shape, Tree, shape_of
 
 
 class GivenTreeEngine(QuantEngine):
@@ -23,11 +23,11 @@ class GivenTreeEngine(QuantEngine):
             levels.frame[0, LIMIT] = min(levels.frame[0, LIMIT], self._cap)
         return levels
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; it looks for nothing that costs as much."""
         if not given or (self.given is not None and cost >= self.given[0]):
             return
-        self.given = int(cost), shape
+        self.given = int(cost), shape_of(tree)
         if cost < self.levels.frame[0, LIMIT]:
             self.levels.frame[0, LIMIT] = self._cap = int(cost)
 

@@ -17,7 +17,7 @@ from solver.quantbnb.classification.carried_bounds import (
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.given_tree import GivenTreeEngine
 from solver.quantbnb.classification.state import Levels, Part, Sweep, Table, new_parts
-from solver.trees.tree import Shape
+from solver.trees.tree import Tree
 
 
 class SortedRows(NamedTuple):
@@ -68,9 +68,9 @@ class QuantPathEngine(GivenTreeEngine):
             bound_firsts(self.known, self.params, most_splits(self.depth), levels.lower[0])
         return levels
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; the same tree is given after a state, too."""
-        super().use(cost, shape, given)
+        super().use(cost, tree, given)
         if self.given is not None:
             self._cap = self.given[0]
 

@@ -40,7 +40,7 @@ from solver.quantbnb.classification.state import (
 from solver.quantbnb.lookahead_work import last_shard_work
 from solver.quantbnb.own_thresholds import own_thresholds
 from solver.search_shards import Shard
-from solver.trees.tree import Shape
+from solver.trees.tree import Tree
 
 
 class QuantShardEngine(GivenTreeEngine):
@@ -108,10 +108,10 @@ class QuantShardEngine(GivenTreeEngine):
         ends = int(own[0]), int(own[-1])
         return ends[0] if ends[0] > 1 else 0, ends[1] if ends[1] < len(below) - 2 else INFINITE
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; it looks for nothing that costs as much."""
         if self.shard.number > 1:  # the state of an undivided search would need the tree
-            super().use(cost, shape, given)
+            super().use(cost, tree, given)
 
     @property
     def rollout_work(self) -> int:

@@ -13,7 +13,7 @@ from solver.quantbnb.own_thresholds import own_thresholds
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.quantbnb.regression.state import LIMIT
 from solver.search_shards import Shard
-from solver.trees.tree import Shape
+from solver.trees.tree import Shape, Tree, shape_of
 
 
 class SquaresShardEngine(SquaresEngine):
@@ -39,11 +39,11 @@ class SquaresShardEngine(SquaresEngine):
                 last = int(places[own[-1]]) if own[-1] + 2 < len(below) else INFINITE
             self.levels.own[0, feature] = first, last
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; it looks for nothing that costs as much."""
         if not given or (self.given is not None and cost >= self.given[0]):
             return
-        self.given = cost, shape
+        self.given = cost, shape_of(tree)
         price = self.levels.price[0]
         price[LIMIT] = min(price[LIMIT], math.ldexp(cost, -self.unit))
 

@@ -247,7 +247,7 @@ def test_a_part_ends_when_it_hears_what_is_left_of_the_proof(hard: Problem) -> N
         assert second.step(64, -1) != FULL or second.grow(None)
     while second.help(64) != PROVEN:
         pass
-    first.use(second.upper_bound, second.shape(), True)
+    first.use(second.upper_bound, hard.grow(second.shape()), True)
     assert first.lower_bound < first.upper_bound
     first.learn(second.learned())
     assert first.lower_bound == first.upper_bound

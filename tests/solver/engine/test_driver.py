@@ -28,10 +28,10 @@ class Reader(Engine):
     def __init__(self) -> None:
         self.used: list[Shape] = []
 
-    def use(self, cost: float, shape: Shape, given: bool) -> None:
+    def use(self, cost: float, tree: Tree, given: bool) -> None:
         assert given
         self.upper_bound = min(self.upper_bound, cost)
-        self.used.append(shape)
+        self.used.append(shape_of(tree))
 
     def step(self, iterations: int, target_cost: int) -> int:
         self.iterations += 1

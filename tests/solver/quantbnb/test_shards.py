@@ -246,7 +246,7 @@ def test_a_shard_that_is_done_evaluates_the_thresholds_of_others() -> None:
         assert first.lower_bound == bound
     assert first.iterations > own
     other.learn(first.learned())
-    other.use(first.upper_bound, first.shape(), True)
+    other.use(first.upper_bound, problem.grow(first.shape()), True)
     while not is_cut(other.levels):  # it looks for a tree of less depth
         go_on(other, 1)
     opened = other.iterations
@@ -329,10 +329,11 @@ def test_where_shards_say_they_are_proves_nothing(data: st.DataObject) -> None:
 
 def test_a_shard_whose_search_a_better_tree_ends_gives_up_its_threshold_to_help() -> None:
     """Else what it finds out of that threshold would be taken for that of another one."""
-    engine, _ = begun(numbers(400, 4, 3, most=100), Shard(0, 2), 60)
+    problem = numbers(400, 4, 3, most=100)
+    engine, _ = begun(problem, Shard(0, 2), 60)
     while engine.top[0] == 0:
         go_on(engine, 1)
-    engine.use(engine.lower_bound, engine.shape(), True)
+    engine.use(engine.lower_bound, problem.grow(engine.shape()), True)
     engine.propagate_bounds()
     assert engine.lower_bound >= engine.upper_bound
     for _ in range(20):
