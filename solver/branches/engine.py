@@ -138,14 +138,14 @@ class ThresholdEngine(GraphEngine):
 
     def compile_late(self) -> None:
         """Compile what only a long search needs."""
-        self.compile_seconds += ensure_compiled(raise_duals, self.space, 0)
+        self.compile_seconds += ensure_compiled(raise_duals, self.space, 0, 0)
 
     def advance(self, iterations: int, target_cost: int, known_cost: int) -> int:
         outcome = self._step(self.space, iterations, target_cost, known_cost)
         if self.params.row_duals and self.program.status[SEARCH] >= self.program.status[DUE]:
             self.compile_late()
             self.propagate_bounds()  # or the clock would decide what the root's bound is
-            raise_duals(self.space, self.known_bound)
+            raise_duals(self.space, self.known_bound, self.upper_bound)
             self.pauses = True
         return outcome
 

@@ -28,6 +28,7 @@ _RECORDS = 2**16
 _NO_DUALS, _IMPROVING, _FINAL = range(3)
 _MOST_TOLD = 2**27  # bytes of news
 _SOON = 2**29  # work of rollouts
+_PATIENCE = 32  # times the work of the search that a shard leaves the program to the first one
 _NOTHING = 16  # bytes that tell only how far the duals are
 
 
@@ -248,7 +249,9 @@ class ShardEngine(ThresholdEngine):
     def _hear_of_duals(self, progress: int, duals: Ints) -> None:
         """Take duals if they are better, and leave the linear program to the shard that is at it.
 
-        If nothing is heard of it for as much work as was done, this one goes on with it.
+        If nothing is heard of it for much more work than was done, this one goes on with it. After
+        as much work as was done, searches of many shards did it twice, as the first one tells only
+        after each part of it.
         """
         if not self.params.row_duals or self._own is None:
             return
@@ -256,7 +259,7 @@ class ShardEngine(ThresholdEngine):
             self._told_duals[:] = duals
         if progress != _NO_DUALS:
             status = self.program.status
-            later = INFINITE if progress == _FINAL else 2 * int(status[SEARCH])
+            later = INFINITE if progress == _FINAL else _PATIENCE * int(status[SEARCH])
             status[DUE] = max(later, int(status[DUE]))
 
     # When its own part is proven

@@ -42,6 +42,7 @@ from solver.branches.kernels.state import (
     SEARCH,
     SHARE,
     SIZE,
+    STALLED,
     TAKEN,
     TURNS,
     WORK,
@@ -59,6 +60,8 @@ _CLOSE = 32  # the same, where a search through all conjunctions begins
 _NEAR = 0.998  # share of the pool's optimum that is enough
 _PROMISE = 0.02  # share of the gap that the duals may close at least
 _WHILE = 2**24  # work at a time
+_FAR = 13 / 16  # share of the pool's optimum that a stalled program should reach
+_STALLS = 16  # rounds without a change after which it ends all the same
 _LONG = 4.0  # share of the search's work that is too much for one search through all conjunctions
 
 
@@ -94,8 +97,11 @@ def dual_bound(s: Space, d: int, feature: int, code: int) -> int:
 
 
 @helper
-def start_program(s: Space) -> int:
-    """Write the root's literals and weights; their number. The first time, fill the pool."""
+def start_program(s: Space, cost: float) -> int:
+    """Write the root's literals and weights; their number. The first time, fill the pool.
+
+    ``cost`` is that of the best known tree, see :func:`cost_of_tree`.
+    """
     u, n_words, n = s.duals, s.stack.head[0, stack_frame.N_WORDS], 0
     at, n_columns = columns_at(s, 0), s.stack.head[0, stack_frame.N_COLUMNS]
     for i in range(s.stack.head[0, stack_frame.N_LIVE]):
@@ -115,7 +121,7 @@ def start_program(s: Space) -> int:
     for i in range(64 * n_words):
         total += u.most[i]
     for i in range(64 * n_words):
-        s.program.trial[i] = u.most[i] * min(1.0, cost_of_tree(s) / total)
+        s.program.trial[i] = u.most[i] * min(1.0, cost / total)
         s.program.centre[i] = float(s.stack.duals[i]) / float(s.params.split)
     add_to_pool(s, s.stack.words, n_words)
     for i in range(n):
@@ -124,9 +130,9 @@ def start_program(s: Space) -> int:
 
 
 @helper
-def cost_of_tree(s: Space) -> float:
-    """Cost of the best known tree, in splits."""
-    return float(s.memo.node_upper[0, s.params.budgets - 1]) / float(s.params.split) + 1.0
+def cost_of_tree(s: Space, upper: int) -> float:
+    """Cost of a tree as the program has it: in splits, and one more, as leaves hold it."""
+    return float(upper) / float(s.params.split) + 1.0
 
 
 @helper
@@ -266,41 +272,56 @@ def keep_duals(s: Space, n_words: int) -> None:
 
 
 @helper
-def are_enough(s: Space, least: float, lower: float) -> bool:
+def are_enough(s: Space, least: float, lower: float, cost: float) -> bool:
     """Whether the root's duals, which sum to ``least``, are near the best ones, or the search has
     left the program behind.
 
-    ``lower`` is a bound of all trees. No duals sum to more than the pool's optimum, or than the
-    leaves of a tree cost. After a first turn, this must promise to close a part of the gap.
+    ``lower`` is a bound of all trees, ``cost`` that of the best known one. No duals sum to more
+    than the pool's optimum, or than the leaves of a tree cost. After a first turn, this must
+    promise to close a part of the gap.
     """
     split = float(s.params.split)
-    most = min(float(s.program.status[OPTIMUM]), cost_of_tree(s) * split)
+    most = min(float(s.program.status[OPTIMUM]), cost * split)
     rounded = 4.0 * float(s.stack.head[0, stack_frame.N_ROWS])  # about what whole numbers lose
     if least + rounded > _NEAR * most or most - split < lower:
         return True
-    above, gap = most - split - lower, (cost_of_tree(s) - 1.0) * split - lower
+    above, gap = most - split - lower, (cost - 1.0) * split - lower
     return bool(s.program.status[TURNS] > 0 and above < _PROMISE * gap)
 
 
 @helper
-def improve_duals(s: Space, lower: float, limit: int) -> bool:
+def has_stalled(s: Space, changed: bool, least: float, most: float) -> bool:
+    """Whether to end, after a round that has changed neither the pool nor the centre.
+
+    The pool's own duals may not be near its optimum yet, so that later rounds change something
+    again. In the shard that improves them for all others they pay if the duals are far from it.
+    """
+    p = s.program
+    p.status[STALLED] = 0 if changed else p.status[STALLED] + 1
+    goes_on = p.status[SHARE] > 0 and least < _FAR * most and p.status[STALLED] < _STALLS
+    return bool(p.status[STALLED] > 0 and not goes_on)
+
+
+@helper
+def improve_duals(s: Space, lower: float, cost: float, limit: int) -> bool:
     """Improve the duals of the root until its work reaches ``limit``; whether they are good enough.
 
+    ``lower`` is a bound of all trees, ``cost`` that of the best known one (:func:`cost_of_tree`).
     Where it stops makes no difference to what it does when it goes on.
     """
     p, n_words, split = s.program, s.stack.head[0, stack_frame.N_WORDS], s.params.split
-    n_literals = start_program(s)
+    n_literals = start_program(s, cost)
     while p.status[WORK] <= limit:
         if p.status[PART] > 0:
-            if are_enough(s, float(sum_root(s)), lower):
+            if are_enough(s, float(sum_root(s)), lower, cost):
                 return True
             if price_all(s, n_literals, n_words, limit):
                 keep_duals(s, n_words)
             continue
         shrink_pool(s, n_words)
-        most = solve_pool(s, n_words, cost_of_tree(s)) * float(split)
+        most = solve_pool(s, n_words, cost) * float(split)
         least, p.status[OPTIMUM] = float(sum_root(s)), int(most)
-        if are_enough(s, least, lower):
+        if are_enough(s, least, lower, cost):
             return True
         mix_duals(s, n_words)
         before = p.status[SIZE]
@@ -310,7 +331,7 @@ def improve_duals(s: Space, lower: float, limit: int) -> bool:
         # To look through all takes long, so that it must halve the gap.
         if p.status[LARGEST] <= split + split // _CLOSE and 2.0 * float(total) > most + least:
             begin_pricing(s)
-        elif not changed:  # nor will anything
+        elif has_stalled(s, changed, least, most):
             return True
     return False
 
@@ -385,17 +406,18 @@ def is_long(s: Space) -> bool:
 
 
 @kernel
-def raise_duals(s: Space, lower: int) -> None:
+def raise_duals(s: Space, lower: int, upper: int) -> None:
     """Improve the root's duals for a while, and with them all bounds of the frames.
 
-    ``lower`` is a bound of all trees that is known without them.
+    ``lower`` is a bound of all trees that is known without them, ``upper`` the cost of the best
+    tree known.
     It is done again after the next iteration, until it has done all work that it may, or a search
     through all conjunctions turns out to be long; and then whenever the search's work has doubled.
     It is a kernel of its own, which most searches need not compile.
     """
     p, before, allowed = s.program, sum_root(s), work_allowed(s)
     limit = min(allowed, p.status[WORK] + _WHILE)
-    good = improve_duals(s, float(lower), limit)
+    good = improve_duals(s, float(lower), cost_of_tree(s, upper), limit)
     if good:
         p.status[DUE] = INFINITE
     elif p.status[WORK] > allowed or is_long(s):

@@ -223,14 +223,16 @@ class Program(NamedTuple):
     BEGUN,
     SHARE,
     WIDTH,
+    STALLED,
     STATUS,
-) = range(16)
+) = range(17)
 """Operations on words; size of the pool; the search's work at the next improvement; operations of
 the search of trees. Of the search through all conjunctions: the class of their leaf and 1, 0
 between two searches; literals on the way; sets found, and the least gain for the next; the most
 that one gains. The most that the pool's duals can sum to; turns that are over; whether the duals
 are those of another shard; the work at which the search through all conjunctions began; how many
-times the search's work improving may take at least. ``STATUS`` is how many these are."""
+times the search's work improving may take at least; words of a set of columns; rounds in a row that
+have changed nothing. ``STATUS`` is how many these are."""
 
 
 @by_reference

@@ -13,6 +13,8 @@ from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.lp_dual_bounds import (
     begin_pricing,
+    cost_of_tree,
+    has_stalled,
     improve_duals,
     price_all,
     spread_duals,
@@ -24,7 +26,9 @@ from solver.branches.kernels.state import (
     OPTIMUM,
     PART,
     SEARCH,
+    SHARE,
     SIZE,
+    STALLED,
     TURNS,
     WORK,
     Space,
@@ -46,7 +50,9 @@ SOON = 2**15
 @kernel
 def improve(s: Space, limit: int) -> bool:
     """What a search does when it has done enough work; whether it never does it again."""
-    good = improve_duals(s, float(s.memo.node_lower[0, s.params.budgets - 1]), limit)
+    last = s.params.budgets - 1
+    cost = cost_of_tree(s, s.memo.node_upper[0, last])
+    good = improve_duals(s, float(s.memo.node_lower[0, last]), cost, limit)
     spread_duals(s)
     return good
 
@@ -56,11 +62,17 @@ def search_all(s: Space, limit: int) -> int:
     """Search all conjunctions for the duals ``value``, in turns of ``limit`` operations; the most
     that one gains, or a little more than a split costs."""
     p, n_words = s.program, s.stack.head[0, stack_frame.N_WORDS]
-    n_literals = start_program(s)
+    n_literals = start_program(s, cost_of_tree(s, s.memo.node_upper[0, 0]))
     begin_pricing(s)
     while not price_all(s, n_literals, n_words, p.status[WORK] + limit):
         pass
     return int(p.status[LARGEST])
+
+
+@kernel
+def stalls(s: Space, changed: bool, least: float, most: float) -> bool:
+    """Whether the program ends after a round."""
+    return has_stalled(s, changed, least, most)
 
 
 def opened(problem: Problem, lam: Fraction, limits: Limits | None = None) -> ThresholdEngine:
@@ -211,6 +223,25 @@ def test_a_program_that_promises_little_ends(parity, improved, share, ends):
     assert (status[WORK] == before) == ends
     if ends:
         assert np.array_equal(engine.stack.duals, duals)
+
+
+@pytest.mark.parametrize(
+    ("share", "least", "rounds"), [(0, 10.0, 1), (8, 99.0, 1), (8, 82.0, 1), (8, 81.0, 16)]
+)
+def test_a_program_that_has_stalled_goes_on_where_shards_wait_for_far_better_duals(
+    parity, share, least, rounds
+):
+    engine = opened(parity, Fraction(1, 100))
+    space, status = engine.space, engine.program.status
+    status[SHARE] = share
+    assert not stalls(space, True, least, 100.0)
+    for _ in range(rounds - 1):
+        assert not stalls(space, False, least, 100.0)
+    assert not stalls(space, True, least, 100.0)  # all begins anew
+    assert status[STALLED] == 0
+    for _ in range(rounds - 1):
+        assert not stalls(space, False, least, 100.0)
+    assert stalls(space, False, least, 100.0)
 
 
 def test_a_search_through_all_conjunctions_that_would_be_long_ends_the_turn():

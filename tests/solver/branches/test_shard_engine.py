@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import zlib
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -13,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.branches import engine as branches_engine
 from solver.branches import params
+from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.lp_dual_bounds import tell_duals
 from solver.branches.kernels.shard_bound_exchange import absorb
-from solver.branches.kernels.state import DUE, NODES, WORK
-from solver.branches.shard_engine import ShardEngine
+from solver.branches.kernels.state import DUE, NODES, SEARCH, WORK
+from solver.branches.shard_engine import _IMPROVING, ShardEngine
 from solver.branches.solver import Branches
 from solver.engine import driver
 from solver.engine.tree_constraints import TreeConstraints
@@ -319,6 +322,38 @@ def test_parts_share_one_linear_program(hard: Problem) -> None:
     assert duals_of(second) == duals_of(first)
     assert second.program.status[DUE] == INFINITE or second.program.status[DUE] >= due
     assert second.learned() == b""  # they are not told back
+
+
+def test_a_part_leaves_the_linear_program_to_the_first_for_long(hard: Problem) -> None:
+    engine = engine_of(hard, Fraction(1, 120), Shard(1, 2))
+    status = engine.program.status
+    begun = int(status[SEARCH])
+    status[DUE] = 2 * begun
+    engine.learn(zlib.compress(np.array([_IMPROVING, 0], np.int64).tobytes()))
+    while status[SEARCH] < 16 * begun:
+        assert engine.step(1, -1) != FULL or engine.grow(None)
+    assert status[WORK] == 0
+    while status[SEARCH] <= 64 * begun:  # nothing more was heard
+        assert engine.step(1, -1) != FULL or engine.grow(None)
+    assert status[WORK] > 0
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_the_linear_program_knows_the_best_tree_of_all_parts(
+    hard: Problem, index: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, seen = engine_of(hard, Fraction(1, 120), Shard(index, 2)), list[int]()
+    monkeypatch.setattr(ThresholdEngine, "compile_late", lambda self: None)
+    monkeypatch.setattr(
+        branches_engine, "raise_duals", lambda space, lower, upper: seen.append(upper)
+    )
+    engine.program.status[DUE] = 0
+    own, cost = engine.upper_bound, 5 * int(engine.cost_scale.split)
+    assert cost < own
+    assert engine.step(1, -1) != FULL or engine.grow(None)
+    engine.use(cost, -1, True)
+    assert engine.step(1, -1) != FULL or engine.grow(None)
+    assert seen[0] > cost == seen[-1] == engine.upper_bound
 
 
 def test_branches_that_are_told_are_kept_with_their_rows(
