@@ -61,7 +61,6 @@ from solver.engine.rollouts import Rollouts
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.search_shards import Shard
-from solver.trees.tree import shape_of
 
 Sets = Mapping[str, tuple[str, str]]  # the file of a set, and λ
 SETS: Sets = {
@@ -145,13 +144,13 @@ def divide(problem: Problem, lam: Fraction, number: int, turn: int) -> Divided:
             if cost < best_cost:
                 best_cost = cost
                 for known in engines:
-                    known.use(cost, shape, True)
+                    known.use(cost, problem.grow(shape), True)
         for i, engine in enumerate(engines):
             if engine.found and engine.upper_bound < best_cost:
                 tree = problem.grow(engine.shape())  # it may cost less than the engine knows
                 best_cost = min(best_cost, cost_scale.cost(tree.errors, tree.splits))
                 for known in engines:
-                    known.use(best_cost, shape_of(tree), True)
+                    known.use(best_cost, tree, True)
             proven = engine.learned()
             told += len(proven)
             for other in engines[:i] + engines[i + 1 :]:

@@ -86,7 +86,7 @@ def divide(problem: Problem, depth: int, number: int, turn: int) -> tuple[list[i
             if teller.found and teller.upper_bound < best:
                 best = teller.upper_bound
                 for other in others:
-                    other.use(best, teller.shape(), True)
+                    other.use(best, problem.grow(teller.shape()), True)
             for other in others if told else ():
                 other.learn(told)
     return [engine.iterations for engine in engines], best

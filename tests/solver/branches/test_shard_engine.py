@@ -351,7 +351,7 @@ def test_the_linear_program_knows_the_best_tree_of_all_parts(
     own, cost = engine.upper_bound, 5 * int(engine.cost_scale.split)
     assert cost < own
     assert engine.step(1, -1) != FULL or engine.grow(None)
-    engine.use(cost, -1, True)
+    engine.use(cost, hard.grow(-1), True)
     assert engine.step(1, -1) != FULL or engine.grow(None)
     assert seen[0] > cost == seen[-1] == engine.upper_bound
 
