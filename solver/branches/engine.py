@@ -66,6 +66,7 @@ from solver.trees.tree import Tree, shape_from
 
 _LONGEST_SEARCH_AGAIN = 2_000
 _LARGEST_SLICE = 64
+_SHORT = 2**26  # work of some 60 ms
 _FIRST_TREE = 256  # splits and leaves that a tree is expected to have
 _INHERITED, _TREE = "inherited", "tree"
 
@@ -238,10 +239,13 @@ class ThresholdEngine(GraphEngine):
 
     @property
     def rollout_work(self) -> int:
-        """As :class:`solver.engine.driver.Engine`: a few hundredths of the time."""
-        if self.cost_scale.lam == 0:  # the trees would end the search
-            return 0
-        return int(self.program.status[SEARCH] + self.program.status[WORK]) // 4
+        """As :class:`solver.engine.driver.Engine`: a few hundredths of the time.
+
+        At λ = 0 a tree may end the search. In a short one this would depend on the machine.
+        """
+        work = int(self.program.status[SEARCH] + self.program.status[WORK])
+        is_short = self.cost_scale.lam == 0 and work < _SHORT
+        return 0 if is_short else work // 4
 
     @property
     def bytes(self) -> int:

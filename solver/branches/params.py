@@ -27,13 +27,15 @@ _RECENT_FROM = 2048
 # which is that of the root's best split: the root leaves a split for the next one sooner.
 _LONG_SEARCH = 2**32
 _ROOT_SHARE = 16
+_SHALLOW = 5
 _YES_NO = (True, False)
 _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in state.py
 
 OPTIONS: Mapping[str, Option] = {
     "slack": Option(
         4.0,
-        "leave a split when it is this many λ worse than the second best; a number ≥ 0",
+        "leave a split when it is this many λ worse than the second best; a number ≥ 0; at λ = 0 "
+        "and up to depth 5 it is left when it is done",
         kind=(int, float),
         minimum=0,
     ),
@@ -132,12 +134,16 @@ def prices_of(
     unit: int,
 ) -> dict[str, Any]:
     """The parameters that change with λ, see :func:`params_of`."""
-    slack = settings["slack"]
+    slack, root_slack = (_slack(settings["slack"], share, cost_scale) for share in (1, _ROOT_SHARE))
+    if cost_scale.lam == 0 or constraints.depth <= _SHALLOW:  # depth first
+        slack = INFINITE // 2
+    if cost_scale.lam == 0:
+        root_slack = max(cost_scale.error * problem.leaf_errors // _ROOT_SHARE, 1)
     return {
         "error": cost_scale.error * unit,
         "split": cost_scale.split,
-        "slack": _slack(slack, 1, cost_scale),
-        "root_slack": _slack(slack, _ROOT_SHARE, cost_scale),
+        "slack": slack,
+        "root_slack": root_slack,
         "row_duals": settings["row_duals"] and _duals_pay(problem, cost_scale, constraints),
     }
 

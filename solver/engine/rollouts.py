@@ -55,8 +55,8 @@ _LEAF = np.int64(-1).tobytes()
 class Rollouts(GoodTrees):
     """Nested rollouts for as long as they may go on.
 
-    They do nothing where splits are free or limited in number, and for tables that are very large
-    or take more memory than ``room``, in bytes.
+    They do nothing where splits are limited in number, and for tables that are very large or take
+    more memory than ``room``, in bytes.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Rollouts(GoodTrees):
         is_small = work_of_a_branch(table, problem.n_classes) <= _LARGEST and (
             room is None or bytes_of_space(table, problem.n_classes) + _MOST_KEPT <= room
         )
-        if is_small and constraints.budgets == 1 and cost_scale.lam > 0:
+        if is_small and constraints.budgets == 1:
             space = new_space(
                 table, problem.n_classes, cost_scale.split, cost_scale.error, unit, constraints
             )
