@@ -1,10 +1,11 @@
 """The best tree after 1 s and after 10 s: ours, STreeD's and CART's.
 
 Usage: python benchmarks/anytime.py FILE.parquet ... --lam 0.01 [--after 1 10] --out results/anytime
+       python benchmarks/anytime.py FILE.parquet ... --lam 0 --depth 4 5 [--after 10]
 
 Each solver is run once for each time limit, in a fresh process on one core; the tree that it
 returns is scored anew. CART is a full greedy tree, pruned to the subtree of least objective; it
-takes the time it takes. Results: OUT/results.parquet (written after each solve) and OUT/anytime.md.
+takes the time it takes. With ``--depth`` all trees are of limited depth. Results: OUT/results.parquet (written after each solve) and OUT/anytime.md.
 A sweep whose solvers have several limits of seconds finds the same trees, and its report draws
 objective against time; what it cannot do is run the solvers in turns on one pinned core.
 Exit code 1: ours is worse than another one somewhere.
@@ -13,7 +14,9 @@ Exit code 1: ours is worse than another one somewhere.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import statistics
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -30,8 +33,8 @@ from solver.errors import InputError
 from solver.objective.exact_objective import as_lambda
 
 SOLVERS = ("branches", "streed", "cart")
-Moment = tuple[str, str, float]
-"""File, exact λ, seconds."""
+Moment = tuple[str, str, int | None, float]
+"""File, exact λ, limit on the depth of all solvers, seconds."""
 
 
 def run_all(given: argparse.Namespace, store: Store, core: int) -> None:
@@ -39,7 +42,7 @@ def run_all(given: argparse.Namespace, store: Store, core: int) -> None:
     for file in given.files:
         table = read_table(file, given.target, given.encoding)
         for lam in map(as_lambda, given.lam):
-            for seconds in given.after:
+            for depth, seconds in itertools.product(given.depth, given.after):
                 for name in given.solvers:
                     adapter = ADAPTERS[name]
                     memory = int((given.memory if adapter.ours else given.peer_memory) * 2**30)
@@ -51,7 +54,7 @@ def run_all(given: argparse.Namespace, store: Store, core: int) -> None:
                         name,
                         seconds,
                         memory,
-                        adapter.depth,
+                        adapter.depth if depth is None else depth,
                     )
                     done = store.find(table.name, lam, name, 0)
                     if any(row["settings"] == settings(job) for row in done):
@@ -60,17 +63,24 @@ def run_all(given: argparse.Namespace, store: Store, core: int) -> None:
                     row = make_row(table, job, adapter, 0, answer)
                     store.add(row)
                     print(
-                        f"{table.name} λ = {float(lam):g}, {seconds:g} s, {name}: "
+                        f"{table.name} λ = {float(lam):g}{at_depth(depth)}, {seconds:g} s, {name}: "
                         f"{row['status']}, {row['objective_exact']}",
                         flush=True,
                     )
 
 
+def at_depth(depth: int | None) -> str:
+    """The limit on the depth, in words."""
+    return "" if depth is None else f", depth {depth}"
+
+
 def by_moment(rows: Iterable[Row]) -> dict[Moment, dict[str, Row]]:
-    """For each file, λ and time limit, each solver's row."""
+    """For each file, λ, limit on the depth and time limit, each solver's row."""
     moments: dict[Moment, dict[str, Row]] = {}
     for row in rows:
-        key = (row["file"], row["lam_exact"], json.loads(row["settings"])["seconds"])
+        told = json.loads(row["settings"])
+        depth = None if told["depth"] == ADAPTERS[row["solver"]].depth else told["depth"]
+        key = row["file"], row["lam_exact"], depth, told["seconds"]
         moments.setdefault(key, {})[row["solver"]] = row
     return moments
 
@@ -84,15 +94,18 @@ def value(row: Row | None) -> Fraction | None:
 def losses(moments: dict[Moment, dict[str, Row]], ours: str = "branches") -> list[str]:
     """A line for each moment at which ours is worse than another solver."""
     lines = []
-    for (file, lam, seconds), rows in moments.items():
+    for (file, lam, depth, seconds), rows in moments.items():
         own = value(rows.get(ours))
         for name, row in rows.items():
             theirs = value(row)
             if theirs is not None and (own is None or theirs < own):
-                excess = "" if own is None else f" by {float((own - theirs) / Fraction(lam)):.3g} λ"
+                excess = ""
+                if own is not None:
+                    unit, sign = (Fraction(lam), " λ") if Fraction(lam) else (Fraction(1), "")
+                    excess = f" by {float((own - theirs) / unit):.3g}{sign}"
                 lines.append(
-                    f"ours is worse than {name}{excess} on {file}, λ = {lambda_text(lam)}, "
-                    f"after {seconds:g} s"
+                    f"ours is worse than {name}{excess} on {file}, λ = {lambda_text(lam)}"
+                    f"{at_depth(depth)}, after {seconds:g} s"
                 )
     return lines
 
@@ -101,7 +114,9 @@ def markdown(rows: Sequence[Row], about: dict[str, str]) -> str:
     """A line a file, λ and time; a column a solver with its objective, the best ones in bold."""
     moments = by_moment(rows)
     solvers = [name for name in ADAPTERS if any(name in found for found in moments.values())]
-    header = ["file", "λ", "limit", *(ADAPTERS[name].label for name in solvers)]
+    is_told = all(depth is not None for _, _, depth, _ in moments)
+    labels = [name if is_told else ADAPTERS[name].label for name in solvers]
+    header = ["file", "λ", "limit", *labels]
     lines = [
         "# The best tree so far",
         "",
@@ -112,7 +127,7 @@ def markdown(rows: Sequence[Row], about: dict[str, str]) -> str:
         "| " + " | ".join(header) + " |",
         "|" + " --- |" * len(header),
     ]
-    for (file, lam, seconds), found in moments.items():
+    for (file, lam, depth, seconds), found in moments.items():
         values = {name: value(found.get(name)) for name in solvers}
         least = min((v for v in values.values() if v is not None), default=None)
         texts = []
@@ -125,11 +140,36 @@ def markdown(rows: Sequence[Row], about: dict[str, str]) -> str:
             text = f"**{text}**" if objective == least else text
             proven = ", *proven*" if row["status"] == "optimal" else ""
             texts.append(f"{text} ({seconds_text(row['seconds'])} s{proven})")
-        lines.append("| " + " | ".join([file, lambda_text(lam), f"{seconds:g} s", *texts]) + " |")
+        where = f"{lambda_text(lam)}{at_depth(depth)}"
+        lines.append("| " + " | ".join([file, where, f"{seconds:g} s", *texts]) + " |")
     worse = losses(moments)
     lines += ["", f"Of {len(moments)} comparisons ours is worse in {len(worse)}."]
     lines += [f"- {line}" for line in worse]
+    lines += ["", *(speed(moments, name) for name in solvers if is_peer(name))]
     return "\n".join(lines) + "\n"
+
+
+def is_peer(name: str) -> bool:
+    """Whether it is another's solver that proves its trees."""
+    return ADAPTERS[name].proves and not ADAPTERS[name].ours
+
+
+def speed(moments: dict[Moment, dict[str, Row]], name: str, ours: str = "branches") -> str:
+    """How many times as long a solver takes to its proofs, and what only one of both proves."""
+    pairs = [(rows[ours], rows[name]) for rows in moments.values() if ours in rows and name in rows]
+    proven = [[row["status"] == "optimal" for row in pair] for pair in pairs]
+    ratios = [
+        theirs["seconds"] / own["seconds"]
+        for (own, theirs), both in zip(pairs, proven, strict=True)
+        if all(both)
+    ]
+    mean = f"{statistics.geometric_mean(ratios):.2g}" if ratios else "–"
+    alone = [both.count(True) == 1 and both[0] for both in proven].count(True)
+    other = [both.count(True) == 1 and both[1] for both in proven].count(True)
+    return (
+        f"Proven by both: {len(ratios)}; {name} takes {mean} times as long there, in the "
+        f"geometric mean. Proven by ours alone: {alone}, by {name} alone: {other}."
+    )
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -140,6 +180,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("files", nargs="+", type=Path)
     add("--lam", nargs="+", required=True, metavar="LAMBDA")
+    add("--depth", nargs="+", type=int, default=[None], help="limits on the depth, for all solvers")
     add("--after", nargs="+", type=float, default=[1.0, 10.0], metavar="SECONDS")
     add("--target", help="name of the target column, if it is not the last")
     add("--encoding", default=AS_IT_IS, help="for files that are not binary, e.g. thresholds")

@@ -1,5 +1,6 @@
 """A comparison from the command line to its files, with solvers that are always there."""
 
+import json
 import os
 from fractions import Fraction
 
@@ -131,6 +132,27 @@ def test_anytime_shows_where_ours_is_worse():
     )
     assert "**0.250000** (1 s, *proven*)" in page
     assert "worse in 0" in page
+
+
+def test_anytime_compares_trees_of_limited_depth_where_splits_are_free():
+    told = json.dumps(json.loads(open_row("streed")["settings"]) | {"depth": 4})
+    free = {"lam_exact": "0", "settings": told}
+    rows = [
+        made_up("branches", seconds=0.5, **free),
+        made_up("streed", seconds=1.0, objective_exact="6/25", **free),
+        open_row("cart", objective_exact="3/10", **free),
+    ]
+    found = anytime.by_moment(rows)
+    assert list(found) == [("binary/toy", "0", 4, found_seconds(rows))]
+    (line,) = anytime.losses(found)
+    assert "worse than streed by 0.01 on binary/toy, λ = 0, depth 4" in line
+    assert anytime.speed(found, "streed").startswith("Proven by both: 1; streed takes 2 times")
+    assert "by ours alone: 1, by cart alone: 0" in anytime.speed(found, "cart")
+
+
+def found_seconds(rows):
+    (seconds,) = {json.loads(row["settings"])["seconds"] for row in rows}
+    return seconds
 
 
 def test_replicated_rows_cost_the_same_tree(toy):
