@@ -5,10 +5,11 @@ Usage: python benchmarks/anytime.py FILE.parquet ... --lam 0.01 [--after 1 10] -
 
 Each solver is run once for each time limit, in a fresh process on one core; the tree that it
 returns is scored anew. CART is a full greedy tree, pruned to the subtree of least objective; it
-takes the time it takes. With ``--depth`` all trees are of limited depth. Results: OUT/results.parquet (written after each solve) and OUT/anytime.md.
-A sweep whose solvers have several limits of seconds finds the same trees, and its report draws
-objective against time; what it cannot do is run the solvers in turns on one pinned core.
-Exit code 1: ours is worse than another one somewhere.
+takes the time it takes. With ``--depth`` all trees are of limited depth. Results:
+OUT/results.parquet (written after each solve) and OUT/anytime.md. A sweep whose solvers have
+several limits of seconds finds the same trees, and its report draws objective against time; what it
+cannot do is run the solvers in turns on one pinned core. Exit code 1: ours is worse than another
+one somewhere.
 """
 
 from __future__ import annotations
