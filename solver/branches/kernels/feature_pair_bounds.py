@@ -115,6 +115,39 @@ def count_cells(s: Space, d: int, i: int, begin: int, at: int) -> tuple[Any, Any
 
 
 @helper
+def count_leaves(s: Space, d: int, i: int, begin: int) -> tuple[Any, Any]:
+    """As :func:`count_cells`, where the cells are leaves; only their weight is kept, at 0."""
+    head, counts, step = s.stack.head[d], s.scratch.column_counts, s.scratch.step[0]
+    n_columns, n_classes = head[stack_frame.N_COLUMNS], head[stack_frame.N_CLASSES]
+    columns = columns_at(s, d)
+    most_11 = most_10 = most_01 = most_00 = weight_11 = spread(0)
+    for k in range(n_classes):
+        count_11 = spread(0)
+        for w in range(s.stack.segments[d, k], s.stack.segments[d, k + 1]):
+            word = s.stack.words[columns + w * n_columns + i]
+            if word != ZERO:
+                count_11 = plus(
+                    count_11, shared_weights(s, d, w, word, columns + w * n_columns + begin)
+                )
+        single = s.scratch.singles[k, i]
+        count_01 = minus(load(counts, k * step + begin), count_11)
+        weight_11 = plus(weight_11, count_11)
+        most_11 = largest(most_11, count_11)
+        most_10 = largest(most_10, minus(spread(single), count_11))
+        most_01 = largest(most_01, count_01)
+        most_00 = largest(most_00, minus(spread(s.scratch.totals[k] - single), count_01))
+    store(s.scratch.kept, 0, weight_11)
+    of_i, of_j = counts[n_classes * step + i], load(counts, n_classes * step + begin)
+    weight_1, weight_0 = spread(of_i), spread(head[stack_frame.TOTAL] - of_i)
+    # What a split by a column of the others leaves of its own children, then of those of ``i``.
+    singles = s.scratch.single_errors
+    rest = minus(plus(weight_0, weight_1), of_j)
+    lower(singles, begin, minus(rest, plus(most_10, most_00)))
+    lower(singles, step + begin, minus(of_j, plus(most_11, most_01)))
+    return minus(weight_0, plus(most_01, most_00)), minus(weight_1, plus(most_11, most_10))
+
+
+@helper
 def lower(out: Shorts, at: int, vector: Any) -> None:
     """Keep the lesser numbers of those at ``at`` and of a vector."""
     store(out, at, least(load(out, at), vector))
@@ -144,8 +177,9 @@ def note_duplicates(s: Space, d: int, i: int, begin: int, at: int) -> None:
 
 
 @helper
-def count_row(s: Space, d: int, i: int, start: int) -> int:
-    """Count the cells of column ``i`` with all columns after it; keep them at ``start``.
+def count_row(s: Space, d: int, i: int, start: int, deep: bool) -> int:
+    """Count the cells of column ``i`` with all columns after it; keep them at ``start``, unless
+    they are leaves.
 
     Returns where they end.
     """
@@ -153,7 +187,10 @@ def count_row(s: Space, d: int, i: int, start: int) -> int:
     best_0 = best_1 = spread(HUGE)
     joint = s.stack.head[d, stack_frame.JOINT_AT] + i * n_columns
     for begin in range(i + 1, n_columns, SHORT_LANES):
-        errors_0, errors_1 = count_cells(s, d, i, begin, at)
+        if deep:
+            errors_0, errors_1 = count_cells(s, d, i, begin, at)
+        else:
+            errors_0, errors_1 = count_leaves(s, d, i, begin)
         none = beyond(begin, n_columns)
         best_0, best_1 = (
             least(best_0, largest(errors_0, none)),
@@ -164,7 +201,7 @@ def count_row(s: Space, d: int, i: int, start: int) -> int:
             store(s.stack.joint, joint + begin, load(s.scratch.kept, at))
         if s.params.duplicates:
             note_duplicates(s, d, i, begin, at)
-        at += KEPT
+        at += KEPT if deep else 0
     singles, step = s.scratch.single_errors, s.scratch.step[0]
     singles[i] = np.int32(min(singles[i], lowest(best_0)))
     singles[step + i] = np.int32(min(singles[step + i], lowest(best_1)))
@@ -262,7 +299,7 @@ def bound_row(s: Space, d: int, i: int, start: int) -> int:
 
 
 @helper
-def start_pairs(s: Space, d: int) -> None:
+def start_pairs(s: Space, d: int, deep: bool) -> None:
     """Write the column counts as 32-bit numbers, and that no pair is known yet."""
     head, counts, step = s.stack.head[d], s.scratch.column_counts, s.scratch.step[0]
     n_columns, n_classes = head[stack_frame.N_COLUMNS], head[stack_frame.N_CLASSES]
@@ -273,7 +310,7 @@ def start_pairs(s: Space, d: int) -> None:
             count = np.int32(s.scratch.singles[k, j])
             counts[k * step + j] = count
             counts[n_classes * step + j] += count
-    refined = n_columns <= MOST_KEPT_COLUMNS
+    refined = n_columns <= MOST_KEPT_COLUMNS or not deep
     for code in range(2):
         for j in range(n_columns):
             value = s.table.values[s.stack.live[d, j]] + code
@@ -290,18 +327,25 @@ def pair_binary(s: Space, d: int, deep: bool) -> None:
     Columns then are live features. :func:`costs_by_pairs` has the results.
     """
     n_columns = s.stack.head[d, stack_frame.N_COLUMNS]
-    start_pairs(s, d)
+    # A cell that is a leaf pays for its split, or the child is better off as a leaf. But it may be
+    # too small.
+    deep = deep or s.params.min_leaf > 1
+    start_pairs(s, d, deep)
+    if not deep:
+        for i in range(n_columns):
+            count_row(s, d, i, 0, deep)
+        return
     set_limits(s, deep)
     # Two passes, for the single splits of all children must be known; one where there is no room
     # to keep the counts of all pairs.
     if n_columns > MOST_KEPT_COLUMNS:
         for i in range(n_columns):
-            count_row(s, d, i, 0)
+            count_row(s, d, i, 0, deep)
             bound_row(s, d, i, 0)
         return
     at = 0
     for i in range(n_columns):
-        at = count_row(s, d, i, at)
+        at = count_row(s, d, i, at, deep)
     at = 0
     for i in range(n_columns):
         at = bound_row(s, d, i, at)
@@ -313,6 +357,8 @@ def costs_by_pairs(s: Space, column: int, code: int, floor: int, deep: bool) -> 
     INFINITE if none can pay. The child has at least ``floor`` errors."""
     at, step = SPLITS * code * s.scratch.step[0] + column, s.scratch.step[0]
     errors = s.scratch.fewest[at]
+    if not deep and s.params.min_leaf <= 1:
+        errors = s.scratch.single_errors[code * step + column]
     if errors >= HUGE:
         return INFINITE, INFINITE
     stump = s.params.split + s.params.error * errors
