@@ -241,7 +241,7 @@ class ThresholdEngine(GraphEngine):
     def rollout_work(self) -> int:
         """As :class:`solver.engine.driver.Engine`: a few hundredths of the time.
 
-        At λ = 0 a tree may end the search. In a short one this would depend on the machine.
+        At λ = 0, where the first tree without avoidable errors suffices, a short search has none.
         """
         work = int(self.program.status[SEARCH] + self.program.status[WORK])
         is_short = self.cost_scale.lam == 0 and work < _SHORT

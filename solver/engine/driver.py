@@ -214,6 +214,7 @@ class Search:
         self.deadline = math.inf  # of finding a tree again
         self.next_news, self.told_cost = 0.0, math.inf
         self.rollouts: GoodTrees | None = None
+        self.at_counts = False  # whether iterations say when to look for them, and not the clock
         self.untold: Tree | None = None  # found by them
         self._known_costs: tuple[float, float, Fraction | None] | None = None
         self._known_bounds = _ZERO, _ZERO
@@ -243,21 +244,19 @@ class Search:
         """Search until the optimum is proven or a limit is met."""
         if self.lam == 0 and self.greedy is not None and self.greedy.at_once:
             self._offer_greedy()
+        self.at_counts = self.target_cost >= 0 and monitor.peers is None
+        self._look_beside(monitor)  # as a search that was stopped here would have
         budget, next_snapshot = 16, monitor.interval
         while (status := self._ended(monitor)) is None:
             iterations, nodes, seconds = self.engine.iterations, self.engine.nodes, self._now()
-            outcome = self.engine.step(self._node_budget(budget), self.target_cost)
+            outcome = self.engine.step(self._iterations_of_slice(budget), self.target_cost)
             self._leave_out_compiling()
             self._record()
             if outcome == FULL and not self._grow():
                 status = Status.MEMORY_LIMIT
                 break
             budget = _next_budget(self._done(iterations, nodes), self.seconds - seconds)
-            # After a search at another λ there is a better tree already.
-            if self.seconds > _SLICE_SECONDS and not self.engine.inherits:
-                if self.lam > 0:  # else it might end the search, on a slow machine only
-                    self._offer_greedy()
-                self._improve(_ROLLOUT_WORK, monitor)
+            self._look_beside(monitor)
             if monitor.peers is not None:
                 self._exchange(monitor.peers)
             if monitor.snapshot is not None and self.seconds >= next_snapshot:
@@ -271,6 +270,8 @@ class Search:
             self._offer_greedy()
             if status is Status.NODE_LIMIT:  # the clock must not decide what it returns
                 self._improve(INFINITE, monitor)
+                if self._out_of_time():
+                    status = Status.TIME_LIMIT
                 status = Status.STOPPED if monitor.stop() else status
             # Searching again for a known tree would end the search that is to be continued.
             told = status is Status.STOPPED and monitor.snapshot is not None
@@ -365,6 +366,18 @@ class Search:
             )
             self.offer(self.problem.grow(shape), given=False)
 
+    def _look_beside(self, monitor: Monitor) -> None:
+        """Look for good trees between two slices."""
+        if self.engine.inherits:  # from a search at another λ, which found a better one
+            return
+        if self.at_counts:
+            if self.engine.iterations % _apart(self.engine.iterations) == 0:
+                self._improve(INFINITE, monitor)
+        elif self.seconds > _SLICE_SECONDS:
+            if self.lam > 0:  # else it might end the search, on a slow machine only
+                self._offer_greedy()
+            self._improve(_ROLLOUT_WORK, monitor)
+
     def _improve(self, work: int, monitor: Monitor) -> None:
         """Look for a better tree for so much work, if the engine allows it."""
         if self.greedy is None or self.greedy.improve is None or self.engine.rollout_work == 0:
@@ -409,8 +422,11 @@ class Search:
     def _has_all_nodes(self) -> bool:
         return self.limits.nodes is not None and self._new_nodes() >= max(self.limits.nodes, 1)
 
-    def _node_budget(self, iterations: int) -> int:
+    def _iterations_of_slice(self, iterations: int) -> int:
         """Iterations of the next slice: one adds at most one node, so none oversteps the limit."""
+        if self.at_counts:
+            apart = _apart(self.engine.iterations)
+            iterations = min(iterations, apart - self.engine.iterations % apart)
         if self.limits.nodes is None:
             return iterations
         return max(1, min(iterations, self.limits.nodes - self._new_nodes()))
@@ -568,6 +584,14 @@ def cost_scale_of(problem: Problem, lam: Fraction, max_splits: int) -> CostScale
         lam = min(lam, 2 * Fraction(problem.leaf_errors) / problem.total_weight)
         return SquaredCostScale(lam, problem.total_weight, problem.float_tolerance)
     return CostScale.build(lam, problem.total_weight, problem.leaf_errors, max_splits)
+
+
+def _apart(iterations: int) -> int:
+    """Iterations between two times at which a tree found beside the search may end it.
+
+    At least 64, and a sixteenth of those done or less.
+    """
+    return max(64, 1 << max(iterations.bit_length() - 5, 0))
 
 
 def _next_budget(done: int, seconds: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from solver.branches.engine import ThresholdEngine
 from solver.branches.solver import Branches
 from solver.engine import driver, rollouts
 from solver.engine.greedy import greedy_tree
@@ -21,7 +23,7 @@ from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
-from solver.solution import Status
+from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from tests import naive
 
@@ -265,3 +267,58 @@ def test_trees_of_many_codes_have_room() -> None:
             tree = problem.grow(shape)
             assert scale.cost(tree.errors, tree.splits) == cost
     assert found.best[0] < scale.cost(problem.leaf_errors, 0)
+
+
+def test_a_limit_of_time_may_end_what_follows_a_limit_on_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Then the clock chose the tree, and the status says so."""
+    problem, limits = noise(3, rows=300, features=10), Limits(nodes=50)
+    assert Branches().solve(problem, Fraction(1, 300), limits).status is Status.NODE_LIMIT
+    monkeypatch.setattr(driver.Search, "_out_of_time", lambda search: bool(search.rollouts))
+    monkeypatch.setattr(driver, "_SLICE_SECONDS", 1e9)
+    assert Branches().solve(problem, Fraction(1, 300), limits).status is Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("nodes", [None, 150])
+def test_the_speed_of_the_machine_does_not_choose_a_tree_of_free_splits(
+    nodes: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At λ = 0 a tree that is found beside the search ends it at the same iteration everywhere."""
+    work = property(lambda engine: 10**5 * max(engine.iterations - 10, 0))
+    monkeypatch.setattr(ThresholdEngine, "rollout_work", work)
+    for seed in range(30):
+        problem = without_noise(seed)
+        whole, slow = (solve_at_speed(problem, nodes, speed) for speed in (10**9, 1))
+        assert (slow.tree, slow.status, slow.nodes) == (whole.tree, whole.status, whole.nodes)
+        states = list[dict[str, Any]]()
+        part = solve_at_speed(problem, nodes, 1, monitor=stop_after(20 * seed, states))
+        if part.status is Status.STOPPED:
+            again = solve_at_speed(problem, nodes, 10**9, state=states[0])
+            assert (again.tree, again.nodes) == (whole.tree, whole.nodes)
+
+
+def without_noise(seed: int) -> Problem:
+    generator = np.random.default_rng(seed)
+    codes = generator.integers(0, 2, (120, 9))
+    _, rows = np.unique(codes, axis=0, return_inverse=True)
+    return Problem.from_codes(codes, generator.integers(0, 2, 120)[rows])
+
+
+def stop_after(looks: int, states: list[dict[str, Any]]) -> Monitor:
+    """Stop a search when it has looked so often whether to stop, and keep its last state."""
+    left = itertools.count(looks, -1)
+
+    def keep(snapshot: Snapshot) -> None:
+        assert snapshot.state is not None
+        states[:] = [{name: np.array(array) for name, array in snapshot.state().items()}]
+
+    return Monitor(lambda: next(left) <= 0, snapshot=keep, interval=math.inf)
+
+
+def solve_at_speed(problem: Problem, nodes: int | None, iterations: int, **given: Any) -> Solution:
+    """Solve on a machine that does so many iterations in a slice, and is slow if it does one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_next_budget", lambda done, seconds: iterations)
+        patch.setattr(driver, "_SLICE_SECONDS", 0.0 if iterations == 1 else math.inf)
+        return Branches().solve(problem, Fraction(0), Limits(nodes=nodes, depth=7), **given)
