@@ -92,6 +92,8 @@ class LookaheadTrees(GoodTrees):
     ) -> None:
         self._problem, self._cost_scale, self._constraints = problem, cost_scale, constraints
         self._best: Costed = math.inf, -1
+        # Rounding must not choose: which of two equal trees were offered depends on the clock.
+        self._slack = 0.0 if problem.values is None else 2 * cost_scale.slack
         self._firsts = np.concatenate(([0], np.cumsum(problem.arities - 1)))
         self._known = dict[tuple[bytes, int], Costed]()
         self._kept, self._work, self._room = 0, 0, 0
@@ -129,7 +131,8 @@ class LookaheadTrees(GoodTrees):
         for horizon, wide in STAGES:
             if self._room and horizon < depth:
                 found = yield from self._search(rows, depth, horizon, wide)
-                self._best = min(self._best, found, key=lambda costed: costed[0])
+                if found[0] < self._best[0] - self._slack:
+                    self._best = found
 
     def _search(self, rows: Ints, depth: int, horizon: int, wide: int) -> Steps:
         """The best tree of some rows that is found with this horizon."""

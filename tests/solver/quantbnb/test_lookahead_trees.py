@@ -217,6 +217,43 @@ def test_a_search_that_ends_early_has_its_trees(task: str) -> None:
     assert float(ended.objective) <= loss(problem, problem.grow(found.best[1]), lam) + 1e-12
 
 
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("lam", [Fraction(0), Fraction(1, 100)])
+def test_the_speed_of_the_machine_does_not_choose_the_tree(
+    task: str, lam: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in ("classification", "regression"):
+        path = f"solver.quantbnb.{kind}.engine.lookahead_work"
+        monkeypatch.setattr(path, lambda work: 10**5 * work)
+    for seed in range(60):
+        problem, nodes = tied(seed, task), 300 if lam == 0 else 60
+        slow, fast = (
+            solve_at_speed(problem, lam, Limits(depth=5, nodes=nodes), iterations)
+            for iterations in (1, 10**9)
+        )
+        assert slow == fast
+
+
+def tied(seed: int, task: str) -> Problem:
+    """Few distinct numbers and targets: many trees are equally good."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, rng.integers(3, 20), (rng.integers(8, 25), 4))
+    _, rows = np.unique(codes, axis=0, return_inverse=True)
+    labels = rng.integers(0, 2, len(codes))[rows]
+    return Problem.from_codes(codes, labels, task=task, ordered=True)  # type: ignore[arg-type]
+
+
+def solve_at_speed(
+    problem: Problem, lam: Fraction, limits: Limits, iterations: int
+) -> tuple[Tree, Status, Fraction | None]:
+    """Solve on a machine that does so many iterations in a slice, and is slow if it does one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_next_budget", lambda done, seconds: iterations)
+        patch.setattr(driver, "_SLICE_SECONDS", 0.0 if iterations == 1 else math.inf)
+        found = QuantBnB().solve(problem, lam, limits)
+    return found.tree, found.status, found.lower_bound
+
+
 @pytest.mark.usefixtures("soon")
 @settings(max_examples=40, deadline=None)
 @given(
