@@ -108,7 +108,9 @@ class ShardEngine(ThresholdEngine):
         Until the best tree is found, all shards search branches that it would exclude. So half a
         second of work is allowed soon.
         """
-        if not self._is_divided or self.shard.index < self.shard.number - 1:
+        if not self._is_divided:
+            return super().rollout_work if self.shard.index == 0 else 0
+        if self.shard.index < self.shard.number - 1:
             return 0
         return min(3 * int(self.program.status[SEARCH]), super().rollout_work + _SOON)
 

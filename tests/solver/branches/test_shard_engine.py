@@ -271,6 +271,18 @@ def test_a_part_whose_given_tree_is_optimal_at_once_still_looks_for_the_first_on
     assert first.tree.nodes[0].feature == 0
 
 
+@pytest.mark.parametrize(("lam", "which"), [(Fraction(0), 0), (Fraction(1, 120), 1)])
+def test_the_first_shard_looks_for_good_trees_if_it_searches_alone(
+    hard: Problem, lam: Fraction, which: int
+) -> None:
+    """At λ = 0 the features are not dealt out; else the last one does."""
+    engines = [engine_of(hard, lam, Shard(i, 2)) for i in range(2)]
+    for engine in engines:
+        engine.program.status[SEARCH] = 2**30
+    assert engines[which].rollout_work > 0
+    assert engines[1 - which].rollout_work == 0
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     problem=problems(),
