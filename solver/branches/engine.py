@@ -79,6 +79,7 @@ class ThresholdEngine(GraphEngine):
     """
 
     limits_nodes = True
+    looks_beside = True
 
     def __init__(
         self,

@@ -48,6 +48,8 @@ class Engine(ABC):
     proves_fewest_splits: bool = False
     """Whether it goes on to the proof at λ = 0, where the first tree without avoidable errors would
     do."""
+    looks_beside: bool = False
+    """Whether :attr:`rollout_work` may come to be more than 0."""
 
     @property
     @abstractmethod
@@ -244,7 +246,8 @@ class Search:
         """Search until the optimum is proven or a limit is met."""
         if self.lam == 0 and self.greedy is not None and self.greedy.at_once:
             self._offer_greedy()
-        self.at_counts = self.target_cost >= 0 and monitor.peers is None
+        is_free = self.engine.looks_beside and self.target_cost >= 0
+        self.at_counts = is_free and monitor.peers is None
         self._look_beside(monitor)  # as a search that was stopped here would have
         budget, next_snapshot = 16, monitor.interval
         while (status := self._ended(monitor)) is None:
@@ -587,10 +590,7 @@ def cost_scale_of(problem: Problem, lam: Fraction, max_splits: int) -> CostScale
 
 
 def _apart(iterations: int) -> int:
-    """Iterations between two times at which a tree found beside the search may end it.
-
-    At least 64, and a sixteenth of those done or less.
-    """
+    """Iterations between two times at which a tree found beside may end the search: at least 64."""
     return max(64, 1 << max(iterations.bit_length() - 5, 0))
 
 

@@ -25,6 +25,7 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, Ints
 from solver.problem.problem import Problem
 from solver.quantbnb.classification.engine import DEEPEST, QuantEngine
+from solver.quantbnb.lookahead_work import LEAST_DEPTH
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.trees.tree import Shape
 
@@ -34,7 +35,6 @@ Steps = Generator[None, None, Costed]
 STAGES = ((2, 0), (3, 0), (3, 2), (4, 0), (4, 2), (5, 0))
 """Horizons, and at how many levels from the root the split of the next smaller horizon is tried
 beside it."""
-_LEAST_DEPTH = 4
 _STEP = 2**20  # work of a step, some ms
 _FEATURE, _SEARCH = (
     2**14,
@@ -99,7 +99,7 @@ class LookaheadTrees(GoodTrees):
         self._kept, self._work, self._room = 0, 0, 0
         self._engine: QuantEngine | SquaresEngine | None = None
         depth, rows = min(constraints.depth, DEEPEST), np.arange(len(problem.codes))
-        if constraints.budgets == 1 and depth >= _LEAST_DEPTH and problem.codes.size <= _LARGEST:
+        if constraints.budgets == 1 and depth >= LEAST_DEPTH and problem.codes.size <= _LARGEST:
             whole = self._make(self._part(rows), rows, STAGES[0][0])
             self._room = whole.bytes + whole.table_bytes + _MOST_QUEUED + _MOST_KEPT
         if room is not None and self._room > room:

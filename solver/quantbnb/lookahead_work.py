@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from solver.search_shards import Shard
 
+LEAST_DEPTH = 4
+"""Searches for fewer levels end soon, or find good trees early."""
 _FROM, _SOON = 2**26, 2**31  # a tenth of a second, and two seconds, on the usual machine
 
 

@@ -46,7 +46,7 @@ from solver.quantbnb.classification.state import (
     part_sizes,
     sweep_sizes,
 )
-from solver.quantbnb.lookahead_work import lookahead_work
+from solver.quantbnb.lookahead_work import LEAST_DEPTH, lookahead_work
 from solver.trees.tree import Shape
 
 DEEPEST = 16
@@ -282,6 +282,11 @@ class QuantEngine(Engine):
     def work(self) -> int:
         """The work so far."""
         return self.iterations * self.threshold_work
+
+    @property
+    def looks_beside(self) -> bool:  # type: ignore[override]
+        """As :class:`solver.engine.driver.Engine`."""
+        return self.depth >= LEAST_DEPTH and not self.is_limited
 
     @property
     def rollout_work(self) -> int:
