@@ -246,8 +246,9 @@ class Search:
         """Search until the optimum is proven or a limit is met."""
         if self.lam == 0 and self.greedy is not None and self.greedy.at_once:
             self._offer_greedy()
-        is_free = self.engine.looks_beside and self.target_cost >= 0
-        self.at_counts = is_free and monitor.peers is None
+        # Where memory is limited, too, the clock must not decide whether there is room for them.
+        is_counted = self.target_cost >= 0 or None not in (self.limits.nodes, self.limits.bytes)
+        self.at_counts = is_counted and self.engine.looks_beside and monitor.peers is None
         self._look_beside(monitor)  # as a search that was stopped here would have
         budget, next_snapshot = 16, monitor.interval
         while (status := self._ended(monitor)) is None:
@@ -590,7 +591,7 @@ def cost_scale_of(problem: Problem, lam: Fraction, max_splits: int) -> CostScale
 
 
 def _apart(iterations: int) -> int:
-    """Iterations between two times at which a tree found beside may end the search: at least 64."""
+    """Iterations between two looks for trees that may end the search, or may lack room."""
     return max(64, 1 << max(iterations.bit_length() - 5, 0))
 
 

@@ -20,7 +20,7 @@ from solver.engine.growable_arrays import ROOM, bytes_of, check_search
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled, unchecked
-from solver.quantbnb.lookahead_work import lookahead_work
+from solver.quantbnb.lookahead_work import LEAST_DEPTH, lookahead_work
 from solver.quantbnb.regression import best_first_search
 from solver.quantbnb.regression.simd import LANES
 from solver.quantbnb.regression.state import (
@@ -254,6 +254,11 @@ class SquaresEngine(Engine):
     def work(self) -> int:
         """The work so far."""
         return self.iterations * self.threshold_work
+
+    @property
+    def looks_beside(self) -> bool:  # type: ignore[override]
+        """As :class:`solver.engine.driver.Engine`."""
+        return self.depth >= LEAST_DEPTH
 
     @property
     def rollout_work(self) -> int:

@@ -316,9 +316,31 @@ def stop_after(looks: int, states: list[dict[str, Any]]) -> Monitor:
     return Monitor(lambda: next(left) <= 0, snapshot=keep, interval=math.inf)
 
 
+def test_the_speed_of_the_machine_does_not_choose_whether_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same node limit gives the same tree, where memory is limited, too."""
+    monkeypatch.setattr(rollouts, "_MOST_KEPT", 10**4)
+    work = property(lambda engine: 10**4 * engine.iterations)
+    monkeypatch.setattr(ThresholdEngine, "rollout_work", work)
+    most = [*range(10**5, 4 * 10**5, 10**4)]
+    for seed in range(30):
+        problem, lam = noise(seed, features=8), Fraction(1, 1000)
+        limits = Limits(nodes=5, depth=5, bytes=most[seed])
+        slow, fast = (at_speed(problem, lam, limits, speed) for speed in (1, 10**9))
+        assert (slow.tree, slow.status, slow.nodes) == (fast.tree, fast.status, fast.nodes)
+
+
 def solve_at_speed(problem: Problem, nodes: int | None, iterations: int, **given: Any) -> Solution:
+    """Solve with free splits, see :func:`at_speed`."""
+    return at_speed(problem, Fraction(0), Limits(nodes=nodes, depth=7), iterations, **given)
+
+
+def at_speed(
+    problem: Problem, lam: Fraction, limits: Limits, iterations: int, **given: Any
+) -> Solution:
     """Solve on a machine that does so many iterations in a slice, and is slow if it does one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "_next_budget", lambda done, seconds: iterations)
         patch.setattr(driver, "_SLICE_SECONDS", 0.0 if iterations == 1 else math.inf)
-        return Branches().solve(problem, Fraction(0), Limits(nodes=nodes, depth=7), **given)
+        return Branches().solve(problem, lam, limits, **given)
