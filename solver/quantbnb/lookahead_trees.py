@@ -180,6 +180,8 @@ class LookaheadTrees(GoodTrees):
         self._work += _SEARCH + _FEATURE * len(self._problem.arities)
         part = self._part(rows)
         engine = self._engine = self._make(part, rows, depth)
+        if engine.depth > 0:  # of a wide table, to fill the arrays takes longest
+            self._work += engine.table_bytes // 2
         budget = max(1, _STEP // engine.threshold_work)
         outcome = engine.step(1, -1)
         while outcome != PROVEN:

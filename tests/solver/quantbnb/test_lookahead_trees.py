@@ -192,6 +192,15 @@ def test_it_takes_tables_without_any_split(columns: int) -> None:
     assert found.best[1] == -1
 
 
+def test_the_arrays_of_a_wide_table_are_work() -> None:
+    """There are ranks of all rows for each pair of features."""
+    codes = np.random.default_rng(1).integers(0, 9, (64, 400))
+    problem = Problem.from_codes(codes, codes[:, 0] % 2, ordered=True)
+    found = lookahead(problem, Fraction(1, 100), Limits(depth=4))
+    found.improve(1, never)
+    assert found.work > 64 * 400**2
+
+
 @pytest.fixture
 def soon() -> Iterator[None]:
     """Look ahead from the first slice on, and for as long as it takes."""
