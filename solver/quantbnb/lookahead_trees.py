@@ -41,6 +41,7 @@ _FEATURE, _SEARCH = (
     2**20,
 )  # work before the first threshold of a search, of a feature and all
 _LARGEST = 2**23  # rows · features
+_MOST_RANKS = 2**29  # bytes of the arrays of all rows, which are filled in one step
 _MOST_KEPT = 2**24  # bytes of results that are kept
 _MOST_QUEUED = 2**26  # bytes of a search beyond the arrays of its rows
 _OBJECTS = 400  # about the bytes that the objects of a result take
@@ -101,7 +102,8 @@ class LookaheadTrees(GoodTrees):
         depth, rows = min(constraints.depth, DEEPEST), np.arange(len(problem.codes))
         if constraints.budgets == 1 and depth >= LEAST_DEPTH and problem.codes.size <= _LARGEST:
             whole = self._make(self._part(rows), rows, STAGES[0][0])
-            self._room = whole.bytes + whole.table_bytes + _MOST_QUEUED + _MOST_KEPT
+            if whole.table_bytes <= _MOST_RANKS:
+                self._room = whole.bytes + whole.table_bytes + _MOST_QUEUED + _MOST_KEPT
         if room is not None and self._room > room:
             self._room = 0
         self._steps = self._look_further(rows, depth)

@@ -184,6 +184,13 @@ def test_it_does_nothing_where_it_would_not_pay(limits: Limits, room: int | None
     assert (found.best, found.work) == ((math.inf, -1), 0)
 
 
+def test_it_leaves_tables_alone_that_take_long_to_fill(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookahead_trees, "_MOST_RANKS", 1000)
+    found = lookahead(noise(3, rows=300), Fraction(1, 1000), Limits(depth=5))
+    assert not found.improve(NOW, never)
+    assert found.most_bytes == 0
+
+
 @pytest.mark.parametrize("columns", [0, 1])
 def test_it_takes_tables_without_any_split(columns: int) -> None:
     problem = Problem.from_codes(np.zeros((5, columns), int), [0, 1, 1, 0, 1], ordered=True)
