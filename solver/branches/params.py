@@ -34,8 +34,8 @@ _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in stat
 OPTIONS: Mapping[str, Option] = {
     "slack": Option(
         4.0,
-        "leave a split when it is this many λ worse than the second best; a number ≥ 0; at λ = 0 "
-        "and up to depth 5 it is left when it is done",
+        "leave a split when it is this many λ worse than the second best, ≥ 0; depth-first at "
+        "λ = 0 and up to depth 5",
         kind=(int, float),
         minimum=0,
     ),

@@ -32,7 +32,7 @@ from solver.path.path import Path
 from solver.path.path_search import find_path
 from solver.problem.problem import Problem
 from solver.search_shards import Shard
-from solver.solution import Solution, Status
+from solver.solution import Solution, Status, TracePoint
 from solver.trees.tree import Tree
 from solver.verify.solution_checks import beyond_limits
 from sweep import datasets
@@ -293,6 +293,9 @@ def _search_path(
     solution = replace(path.solution_at(lam), status=path.status)
     if first is not None:
         solution = replace(solution, trace=first.trace, extra=first.extra)
+    elif solution.lower_bound is not None:  # larger λ have proven it: there was no search at this λ
+        known_at = solution.seconds, float(solution.objective), float(solution.lower_bound)
+        solution = replace(solution, trace=(TracePoint(*known_at),))
     keeper.end(solution)
     if checkpoint is not None:
         solution = result_rows.with_effort(solution, checkpoint, keeper.resumed())

@@ -261,7 +261,7 @@ class TestContract:
     ) -> None:
         """After the step in which the bounds meet no node is looked at; OSDT empties its queue."""
         closed: list[tuple[Engine, int]] = []
-        budget = driver.Search._node_budget
+        budget = driver.Search._iterations_of_slice
 
         def look(search: driver.Search, iterations: int) -> int:
             objective, bound = search._bounds()
@@ -269,7 +269,7 @@ class TestContract:
                 closed.append((search.engine, search.engine.nodes))
             return budget(search, min(iterations, 16))
 
-        monkeypatch.setattr(driver.Search, "_node_budget", look)
+        monkeypatch.setattr(driver.Search, "_iterations_of_slice", look)
         for seed in range(8):
             table = random_table(seed, max_rows=14, max_features=4, max_arity=2, max_classes=3)
             for lam in (Fraction(1, 50), Fraction(1, 8)):  # at 0 some look for the fewest splits

@@ -33,7 +33,7 @@ def test_slices_do_not_change_the_search(hard):
         Search(hard, Fraction(1, 60), Limits(), lambda *a: ThresholdEngine(*a, options), GREEDY)
         for _ in range(2)
     ]
-    searches[1]._node_budget = lambda iterations: 7
+    searches[1]._iterations_of_slice = lambda iterations: 7
     for search in searches:
         assert search.run(Monitor()) == "optimal"
     whole, sliced = searches

@@ -86,7 +86,7 @@ def test_trees_of_equal_leaves_are_evaluated_once(noisy: Problem) -> None:
 def test_slices_do_not_change_the_search(noisy: Problem) -> None:
     options = Osdt(mode="paper").settings
     whole, sliced = (OsdtSearch(noisy, LAM, Limits(), options, None) for _ in range(2))
-    sliced._node_budget = lambda iterations: 7  # type: ignore[method-assign]
+    sliced._iterations_of_slice = lambda iterations: 7  # type: ignore[method-assign]
     for search in (whole, sliced):
         assert search.run(Monitor()) == "optimal"
     assert whole.engine.iterations == sliced.engine.iterations

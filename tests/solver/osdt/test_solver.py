@@ -101,7 +101,7 @@ def test_slices_do_not_change_the_search(hard: Problem) -> None:
     for choice in CHOICES:
         options = Osdt(**choice).settings
         whole, sliced = (OsdtSearch(hard, LAM, Limits(), options, None) for _ in range(2))
-        sliced._node_budget = lambda iterations: 7  # type: ignore[method-assign]
+        sliced._iterations_of_slice = lambda iterations: 7  # type: ignore[method-assign]
         for search in (whole, sliced):
             assert search.run(Monitor()) == "optimal"
         assert whole.engine.space.trees.used.tolist() == sliced.engine.space.trees.used.tolist()
@@ -288,7 +288,7 @@ def test_when_bounds_are_looked_at_does_not_end_the_search() -> None:
     whole, sliced = (
         OsdtSearch(problem, Fraction(1, 10), Limits(), Osdt().settings, None) for _ in range(2)
     )
-    sliced._node_budget = lambda iterations: 1  # type: ignore[method-assign]
+    sliced._iterations_of_slice = lambda iterations: 1  # type: ignore[method-assign]
     for search in (whole, sliced):
         assert search.run(Monitor()) == "optimal"
     assert whole.engine.iterations == sliced.engine.iterations

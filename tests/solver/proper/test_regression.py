@@ -153,7 +153,7 @@ def test_slices_change_neither_tree_nor_counts(case: Case, memo: bool) -> None:
     problem, own = numbers_of(case), Proper(rules=case.family, memo=memo)
     whole = own.solve(problem, case.lam, limits_of(case))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver.Search, "_node_budget", lambda search, iterations: 1)
+        patch.setattr(driver.Search, "_iterations_of_slice", lambda search, iterations: 1)
         slow = own.solve(problem, case.lam, limits_of(case))
     assert (slow.tree, slow.nodes, slow.extra) == (whole.tree, whole.nodes, whole.extra)
 

@@ -339,7 +339,7 @@ def test_slices_change_neither_tree_nor_counts(
     own = Proper(rules=family, memo=memo)
     whole = own.solve(problem, lam, limits)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver.Search, "_node_budget", lambda search, iterations: 1)
+        patch.setattr(driver.Search, "_iterations_of_slice", lambda search, iterations: 1)
         slow = own.solve(problem, lam, limits)
     assert (slow.tree, slow.nodes, slow.extra) == (whole.tree, whole.nodes, whole.extra)
 
