@@ -72,25 +72,29 @@ def keep_cell(kept: Shorts, at: int, cell: int, weight: Any, most: Any, second: 
 
 
 @helper
+def count_shared(s: Space, d: int, k: int, i: int, begin: int) -> Any:
+    """The weight of a class that column ``i`` shares with the columns from ``begin`` on."""
+    n_columns, columns, count = s.stack.head[d, stack_frame.N_COLUMNS], columns_at(s, d), spread(0)
+    for w in range(s.stack.segments[d, k], s.stack.segments[d, k + 1]):
+        word = s.stack.words[columns + w * n_columns + i]
+        if word != ZERO:
+            count = plus(count, shared_weights(s, d, w, word, columns + w * n_columns + begin))
+    return count
+
+
+@helper
 def count_cells(s: Space, d: int, i: int, begin: int, at: int) -> tuple[Any, Any]:
     """Count the cells of column ``i`` with the columns from ``begin`` on; keep them at ``at``.
 
     Returns the errors of the single splits of ``i``'s children.
     """
     head, counts, step = s.stack.head[d], s.scratch.column_counts, s.scratch.step[0]
-    n_columns, n_classes = head[stack_frame.N_COLUMNS], head[stack_frame.N_CLASSES]
-    columns = columns_at(s, d)
+    n_classes = head[stack_frame.N_CLASSES]
     most_11 = most_10 = most_01 = most_00 = spread(0)
     next_11 = next_10 = next_01 = next_00 = spread(0)
     weight_11 = spread(0)
     for k in range(n_classes):
-        count_11 = spread(0)
-        for w in range(s.stack.segments[d, k], s.stack.segments[d, k + 1]):
-            word = s.stack.words[columns + w * n_columns + i]
-            if word != ZERO:
-                count_11 = plus(
-                    count_11, shared_weights(s, d, w, word, columns + w * n_columns + begin)
-                )
+        count_11 = count_shared(s, d, k, i, begin)
         single = s.scratch.singles[k, i]
         count_10 = minus(spread(single), count_11)
         count_01 = minus(load(counts, k * step + begin), count_11)
@@ -118,17 +122,10 @@ def count_cells(s: Space, d: int, i: int, begin: int, at: int) -> tuple[Any, Any
 def count_leaves(s: Space, d: int, i: int, begin: int) -> tuple[Any, Any]:
     """As :func:`count_cells`, where the cells are leaves; only their weight is kept, at 0."""
     head, counts, step = s.stack.head[d], s.scratch.column_counts, s.scratch.step[0]
-    n_columns, n_classes = head[stack_frame.N_COLUMNS], head[stack_frame.N_CLASSES]
-    columns = columns_at(s, d)
+    n_classes = head[stack_frame.N_CLASSES]
     most_11 = most_10 = most_01 = most_00 = weight_11 = spread(0)
     for k in range(n_classes):
-        count_11 = spread(0)
-        for w in range(s.stack.segments[d, k], s.stack.segments[d, k + 1]):
-            word = s.stack.words[columns + w * n_columns + i]
-            if word != ZERO:
-                count_11 = plus(
-                    count_11, shared_weights(s, d, w, word, columns + w * n_columns + begin)
-                )
+        count_11 = count_shared(s, d, k, i, begin)
         single = s.scratch.singles[k, i]
         count_01 = minus(load(counts, k * step + begin), count_11)
         weight_11 = plus(weight_11, count_11)

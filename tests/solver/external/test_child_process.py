@@ -125,6 +125,7 @@ def test_the_child_dies_with_its_parent() -> None:
         parent.kill()
         parent.wait()
     child.wait(timeout=PATIENCE)
+    assert not child.is_running()
 
 
 def test_open_files_are_closed() -> None:
