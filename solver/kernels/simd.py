@@ -161,3 +161,38 @@ def sum_set(typing_context: Any, numbers: Any, words: Any, n_words: Any) -> Any:
         return call(builder, "llvm.vector.reduce.add.v64i64", _INT, builder.load(total))
 
     return types.uint64(numbers, words, types.int64), codegen
+
+
+@_intrinsic
+def sum_columns(
+    typing_context: Any, out: Any, row: Any, at: Any, words: Any, numbers: Any, which: Any, n: Any
+) -> Any:
+    """``out[row, 64 * at + j] = Σ numbers[i]`` over those ``i`` of the first ``n`` in ``which``
+    whose word ``words[at, i]`` has the one ``j``."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        all64 = ir.VectorType(_INT, 64)
+
+        def place(array: Any, kind: Any, row: Any, column: Any, to: Any) -> Any:
+            made = context.make_array(kind)(context, builder, array)
+            row_bytes, _ = cgutils.unpack_tuple(builder, made.strides, 2)
+            start = builder.ptrtoint(made.data, _INT)
+            start = builder.add(start, builder.mul(row, row_bytes))
+            start = builder.add(start, builder.shl(column, ir.Constant(_INT, 3)))
+            return builder.inttoptr(start, to.as_pointer())
+
+        total = cgutils.alloca_once_value(builder, ir.Constant(all64, None))
+        with cgutils.for_range(builder, args[6], intp=_INT) as loop:
+            i = _load(context, builder, args[5], which, loop.index, _INT)
+            number = _load(context, builder, args[4], numbers, i, _INT)
+            word = builder.load(place(args[3], words, args[2], i, _INT))
+            marks = builder.bitcast(word, ir.VectorType(ir.IntType(1), 64))
+            before = builder.load(total)
+            after = builder.add(before, _spread(builder, number, all64))
+            builder.store(builder.select(marks, after, before), total)
+        to = place(args[0], out, args[1], builder.shl(args[2], ir.Constant(_INT, 6)), all64)
+        builder.store(builder.load(total), to, align=8)
+        return context.get_dummy_value()
+
+    signature = types.void(out, types.int64, types.uint64, words, numbers, which, types.uint64)
+    return signature, codegen

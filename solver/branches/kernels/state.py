@@ -199,7 +199,7 @@ class Program(NamedTuple):
     branched: Ints  # (DEEPEST,) the literal that leads to the next
     gained: Ints  # (DEEPEST,) what the conjunction that was kept gains
     column_gain: Ints  # (DEEPEST, columns) what the groups gain whose column is one
-    group: Words  # (groups, width) columns of groups, see ``best_conjunctions``
+    group: Words  # (width, groups) columns of groups, see ``best_conjunctions``
     group_gain: Ints  # (groups,)
     group_end: Ints  # (DEEPEST + 1,) where the groups end
     found: Words  # (FOUND, words)
@@ -242,9 +242,9 @@ class Duals(NamedTuple):
     literal: Words  # (literals, words) sets of positions
     mask: Words  # (width,) columns of the literals that may follow
     held: Words  # (4, width) see ``best_conjunctions.sum_groups``
-    slot_group: Ints  # (power of two,) hash table of groups by their columns
-    slot_turn: Ints  # the turn that wrote it
-    turn: Ints  # (1,)
+    slot: Words  # (power of two,) hash table of groups by their columns
+    turn: Words  # (1,) see ``best_conjunctions.merge_groups``
+    gaining: Words  # (positions,) the groups that gain
     rows: Words  # (words,) a conjunction
     beam: Words  # (2 · BEAM, words)
     beam_value: Ints  # (2 · BEAM,)
@@ -279,7 +279,7 @@ def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, 
         branched=np.zeros(DEEPEST, ints),
         gained=np.zeros(DEEPEST, ints),
         column_gain=np.zeros((DEEPEST, 64 * width), ints),
-        group=np.zeros((_GROUPS * 64 * words, width), np.uint64),
+        group=np.zeros((width, _GROUPS * 64 * words), np.uint64),
         group_gain=np.zeros(_GROUPS * 64 * words, ints),
         group_end=np.zeros(DEEPEST + 1, ints),
         found=np.zeros((FOUND, words), np.uint64),
@@ -290,9 +290,9 @@ def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, 
         literal=np.zeros((literals, words), np.uint64),
         mask=np.zeros(width, np.uint64),
         held=np.zeros((4, width), np.uint64),
-        slot_group=np.zeros(groups, ints),
-        slot_turn=np.zeros(groups, ints),
-        turn=np.zeros(1, ints),
+        slot=np.zeros(groups, np.uint64),
+        turn=np.zeros(1, np.uint64),
+        gaining=np.zeros(64 * words, np.uint64),
         rows=np.zeros(words, np.uint64),
         beam=np.zeros((2 * BEAM, words), np.uint64),
         beam_value=np.zeros(2 * BEAM, ints),

@@ -247,7 +247,7 @@ def test_a_program_that_has_stalled_goes_on_where_shards_wait_for_far_better_dua
 def test_a_search_through_all_conjunctions_that_would_be_long_ends_the_turn():
     """It is left when a quarter of all work was spent, long before the end."""
     generator = np.random.default_rng(5)
-    codes = generator.integers(0, 2, (600, 40))
+    codes = generator.integers(0, 2, (600, 50))
     labels = (codes[:, 0] ^ codes[:, 1]) ^ (generator.random(600) < 0.25)
     engine = opened(Problem.from_codes(codes, labels), Fraction(1, 200))
     program, status = engine.program, engine.program.status

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from solver.kernels.jit import kernel
-from solver.kernels.simd import add_marked, sum_marked, sum_set
+from solver.kernels.simd import add_marked, sum_columns, sum_marked, sum_set
 
 
 @kernel
@@ -21,6 +21,11 @@ def _sums(numbers: Any, words: Any, out: Any) -> None:
     for w in range(len(words)):
         out[w] = sum_marked(numbers, 64 * w, words[w])
     out[len(words)] = sum_set(numbers, words, len(words))
+
+
+@kernel
+def _columns(out: Any, row: int, at: Any, words: Any, numbers: Any, which: Any, n: Any) -> None:
+    sum_columns(out, row, at, words, numbers, which, n)
 
 
 def _words(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -54,3 +59,18 @@ def test_sums_over_the_ones_of_words() -> None:
     _sums(numbers.astype(np.uint64), words, out)
     kept = np.where(_marked(words), numbers, 0).reshape(len(words), 64).sum(axis=1)
     assert out.astype(np.int64).tolist() == [*kept.tolist(), int(kept.sum())]
+
+
+def test_sums_of_columns_over_some_of_the_words() -> None:
+    rng = np.random.default_rng(3)
+    words = _words(rng, 60).reshape(3, 20)
+    numbers = rng.integers(-(2**50), 2**50, 20)
+    which = rng.permutation(20).astype(np.uint64)
+    for n, at in ((0, 0), (1, 1), (13, 2), (20, 1)):
+        out = rng.integers(0, 9, (2, 192))
+        expected = out.copy()
+        ones = _marked(words[at]).reshape(20, 64)
+        chosen = which[:n].astype(int)
+        expected[1, 64 * at : 64 * at + 64] = (ones[chosen] * numbers[chosen, None]).sum(axis=0)
+        _columns(out, 1, np.uint64(at), words, numbers, which, np.uint64(n))
+        np.testing.assert_array_equal(out, expected)

@@ -29,7 +29,7 @@ from solver.branches.kernels.state import (
 )
 from solver.kernels.constants import GOLDEN, ONE, ZERO, Words
 from solver.kernels.jit import helper, popcount, trailing_zeros
-from solver.kernels.simd import add_marked
+from solver.kernels.simd import sum_columns
 
 
 @helper
@@ -71,14 +71,15 @@ def begin_search(s: Space, n_literals: int, n_words: int) -> None:
     for i in range(64 * n_words):
         if s.stack.rows[i] >= 0:
             for w in range(p.status[WIDTH]):
-                p.group[n, w] = ZERO
+                p.group[w, n] = ZERO
             for column in range(n_literals // 2):
                 held = s.duals.literal[2 * column, i >> 6] >> np.uint64(i & 63) & ONE
-                p.group[n, column >> 6] |= held << np.uint64(column & 63)
+                p.group[column >> 6, n] |= held << np.uint64(column & 63)
             p.group_gain[n] = np.int64(s.duals.gain[i])
             n += 1
     p.group_end[0], p.group_end[1], p.gained[0] = 0, n, p.status[WORST]
     p.status[DEPTH], p.status[BEGUN] = 0, p.status[WORK]
+    merge_groups(s, 0)
 
 
 @helper
@@ -126,81 +127,98 @@ def search_conjunctions(s: Space, n_words: int, useful: int, limit: int) -> bool
 
 @helper
 def narrow(s: Space, d: int) -> int:
-    """Merge groups, add literals that lose nothing, and drop those that lead to nothing better; the
+    """Add literals that lose nothing, drop those that lead to nothing better, and merge groups; the
     most that the groups gain, or 0 if that is known not to be more than ``WORST``."""
-    p, worst, width = s.program, s.program.status[WORST], s.program.status[WIDTH]
+    worst = s.program.status[WORST]
+    mark_columns(s, d)
     while True:
-        merge_groups(s, d)
         most = sum_groups(s, d)
         if most <= worst or is_known(s, d):
             return 0
-        dropped, same = add_free_literals(s, d), True
+        dropped = add_free_literals(s, d)
+        mark_columns(s, d)
         drop_literals(s, d, most, worst)
-        for w in range(width):
-            may = p.may[d, 0, w] | p.may[d, 1, w]
-            same &= may == s.duals.mask[w]
-        if same and not dropped:
+        if loses_columns(s, d):
+            merge_groups(s, d)
+        elif not dropped:
             return most
 
 
 @helper
-def merge_groups(s: Space, d: int) -> None:
-    """Merge the groups that only literals separate which may not follow any more."""
-    p, u, width = s.program, s.duals, s.program.status[WIDTH]
-    for w in range(width):
-        u.mask[w] = p.may[d, 0, w] | p.may[d, 1, w]
-    u.turn[0] += 1
-    n, end = p.group_end[d], p.group_end[d + 1]
-    p.status[WORK] += 64 + (end - n) * (9 * width + 3) // 4
-    for i in range(n, end):
-        key, gain = ZERO, p.group_gain[i]
-        for w in range(width):
-            p.group[n, w] = p.group[i, w] & u.mask[w]
-            key = (key ^ p.group[n, w]) * GOLDEN
-            key ^= key >> np.uint64(32)
-        same = group_like(s, n, key)
-        p.group_gain[same] = gain if same == n else p.group_gain[same] + gain
-        n += same == n
-    p.group_end[d + 1] = n
+def mark_columns(s: Space, d: int) -> None:
+    """Note the columns of the literals that may follow."""
+    for w in range(s.program.status[WIDTH]):
+        s.duals.mask[w] = s.program.may[d, 0, w] | s.program.may[d, 1, w]
 
 
 @helper
-def group_like(s: Space, n: int, key: np.uint64) -> int:
-    """The group of this turn that has the literals of group ``n``: another one, or itself."""
-    p, u, width = s.program, s.duals, s.program.status[WIDTH]
-    slot = np.int64(key & np.uint64(len(u.slot_group) - 1))
-    while u.slot_turn[slot] == u.turn[0]:
-        other, same = u.slot_group[slot], True
-        for w in range(width):
-            same &= p.group[other, w] == p.group[n, w]
-        if same:
-            return int(other)
-        slot = (slot + 1) & (len(u.slot_group) - 1)
-    u.slot_turn[slot], u.slot_group[slot] = u.turn[0], n
-    return n
+def loses_columns(s: Space, d: int) -> bool:
+    """Whether neither literal of a column may follow that is still marked."""
+    lost = ZERO
+    for w in range(s.program.status[WIDTH]):
+        lost |= s.duals.mask[w] & ~(s.program.may[d, 0, w] | s.program.may[d, 1, w])
+    return bool(lost != ZERO)
+
+
+@helper
+def merge_groups(s: Space, d: int) -> None:
+    """Merge the groups that only literals separate which may not follow any more.
+
+    A slot of the hash table holds the turn that wrote it, and a group's place in this turn.
+    """
+    mark_columns(s, d)
+    group, gains, slots, mask = s.program.group, s.program.group_gain, s.duals.slot, s.duals.mask
+    first, end = np.uint64(s.program.group_end[d]), np.uint64(s.program.group_end[d + 1])
+    width, size = np.uint64(s.program.status[WIDTH]), np.uint64(len(slots))
+    s.duals.turn[0] += size
+    turn, n, shift = s.duals.turn[0], first, np.uint64(64 - trailing_zeros(size))
+    for i in range(first, end):
+        key, w = ZERO, ZERO
+        while w < width:
+            group[w, n] = group[w, i] & mask[w]
+            key = (key ^ group[w, n]) * GOLDEN
+            w += ONE
+        slot = key >> shift
+        while True:
+            place = slots[slot] - turn
+            is_new = place >= size  # it is of an earlier turn
+            same = n if is_new else first + place
+            w = ZERO
+            while w < width and group[w, same] == group[w, n]:
+                w += ONE
+            if w == width:
+                break
+            slot = (slot + ONE) & (size - ONE)
+        # Whether groups merge cannot be predicted, so it is no branch.
+        gain, gains[n] = gains[i], 0
+        gains[same] += gain
+        slots[slot] = turn + (same - first)
+        n += np.uint64(is_new)
+    s.program.group_end[d + 1] = np.int64(n)
 
 
 @helper
 def sum_groups(s: Space, d: int) -> int:
     """Sum what groups gain: in all, and in each column. Note the columns that are one in all groups
     that gain, and in none; and in all groups, and in none."""
-    p, u, width, most = s.program, s.duals, s.program.status[WIDTH], 0
+    p, u, width = s.program, s.duals, np.uint64(s.program.status[WIDTH])
+    group, gains, gaining, n, most = p.group, p.group_gain, u.gaining, ZERO, 0
+    first, end = np.uint64(p.group_end[d]), np.uint64(p.group_end[d + 1])
+    p.status[WORK] += 24 + (p.group_end[d + 1] - p.group_end[d]) * (7 * p.status[WIDTH] + 2) // 8
+    for i in range(first, end):  # whether one gains cannot be predicted, so it is no branch
+        gaining[n] = i
+        most += max(gains[i], 0)
+        n += np.uint64(gains[i] > 0)
     for w in range(width):
-        for which in range(4):
-            u.held[which, w] = u.mask[w]
-        for j in range(64):
-            p.column_gain[d, 64 * w + j] = 0
-    for i in range(p.group_end[d], p.group_end[d + 1]):
-        gain = p.group_gain[i]
-        most += max(gain, 0)
-        for w in range(width):
-            held = p.group[i, w]
-            u.held[2, w] &= held
-            u.held[3, w] &= ~held
-            if gain > 0:
-                u.held[0, w] &= held
-                u.held[1, w] &= ~held
-                add_marked(p.column_gain[d], 64 * w, gain, held)
+        ones = zeros = all_ones = all_zeros = u.mask[w]
+        for i in range(first, end):
+            all_ones &= group[w, i]
+            all_zeros &= ~group[w, i]
+        for j in range(n):
+            ones &= group[w, gaining[j]]
+            zeros &= ~group[w, gaining[j]]
+        u.held[0, w], u.held[1, w], u.held[2, w], u.held[3, w] = ones, zeros, all_ones, all_zeros
+        sum_columns(p.column_gain, d, w, group, gains, gaining, n)
     return most
 
 
@@ -226,24 +244,25 @@ def add_free_literals(s: Space, d: int) -> bool:
             p.added[d, side, w] |= free
             drops |= free & ~u.held[2 + side, w]
     if drops != ZERO:
-        n = p.group_end[d]
-        for i in range(n, p.group_end[d + 1]):
+        n = np.uint64(p.group_end[d])
+        for i in range(n, np.uint64(p.group_end[d + 1])):
             lacks = ZERO
             for w in range(width):
-                lacks |= u.held[0, w] & ~p.group[i, w] | u.held[1, w] & p.group[i, w]
-            if lacks == ZERO:
-                n = copy_group(s, i, n)
-        p.group_end[d + 1] = n
+                lacks |= u.held[0, w] & ~p.group[w, i] | u.held[1, w] & p.group[w, i]
+            copy_group(s, i, n)
+            n += np.uint64(lacks == ZERO)
+        p.group_end[d + 1] = np.int64(n)
     return bool(drops != ZERO)
 
 
 @helper
-def copy_group(s: Space, i: int, n: int) -> int:
-    """Copy a group to place ``n``; the next place."""
-    for w in range(s.program.status[WIDTH]):
-        s.program.group[n, w] = s.program.group[i, w]
+def copy_group(s: Space, i: int, n: np.uint64) -> None:
+    """Copy a group to place ``n``."""
+    w, width = ZERO, np.uint64(s.program.status[WIDTH])
+    while w < width:
+        s.program.group[w, n] = s.program.group[w, i]
+        w += ONE
     s.program.group_gain[n] = s.program.group_gain[i]
-    return n + 1
 
 
 @helper
@@ -306,7 +325,7 @@ def has_room(s: Space, d: int) -> bool:
     """Whether there is room for one literal more."""
     p = s.program
     groups = p.group_end[d + 1] - p.group_end[d]
-    return bool(d + 2 < DEEPEST and p.group_end[d + 1] + groups <= len(p.group))
+    return bool(d + 2 < DEEPEST and p.group_end[d + 1] + groups <= len(p.group_gain))
 
 
 @helper
@@ -322,11 +341,11 @@ def enter_literal(s: Space, d: int, literal: int) -> None:
     p.may[e, 0, w] &= ~mark
     p.may[e, 1, w] &= ~mark
     p.added[e, side, w] |= mark
-    n = p.group_end[e]
-    for i in range(p.group_end[d], p.group_end[e]):
-        if (p.group[i, w] & mark != ZERO) == (side == 0):
-            n = copy_group(s, i, n)
-    p.branched[d], p.group_end[e + 1], p.gained[e] = literal, n, p.status[WORST]
+    wanted, n = mark if side == 0 else ZERO, np.uint64(p.group_end[e])
+    for i in range(np.uint64(p.group_end[d]), np.uint64(p.group_end[e])):
+        copy_group(s, i, n)
+        n += np.uint64(p.group[w, i] & mark == wanted)
+    p.branched[d], p.group_end[e + 1], p.gained[e] = literal, np.int64(n), p.status[WORST]
     p.status[DEPTH] = e
 
 
@@ -337,3 +356,4 @@ def leave_out(s: Space, d: int) -> None:
     mark = ONE << np.uint64((s.program.branched[d] >> 1) & 63)
     s.program.may[d, side, w] &= ~mark
     s.program.left_out[d, side, w] |= mark
+    merge_groups(s, d)
