@@ -54,7 +54,7 @@ from solver.kernels.jit import helper, kernel
 from solver.kernels.simd import sum_marked
 from solver.objective.exact_objective import INFINITE
 
-_FIRST = 2**25  # work of the search before the first improvement
+_FIRST = 2**23  # work of the search before the first improvement
 _PRECISION = 1024  # a share of a split's cost by which a conjunction may gain too much
 _CLOSE = 32  # the same, where a search through all conjunctions begins
 _NEAR = 0.998  # share of the pool's optimum that is enough
@@ -390,11 +390,11 @@ def note_work(s: Space, d: int) -> None:
 def work_allowed(s: Space) -> int:
     """How much work improving the duals may take so far.
 
-    As much as the search of trees; once its first turn has promised to close a part of the gap, the
-    double; in the shard that does it for all others, ``SHARE`` times as much.
+    As much as the search of trees; once its first turn has promised to close a part of the gap,
+    three times as much; in the shard that does it for all others, ``SHARE`` times as much.
     """
     p = s.program
-    return int(max(p.status[SHARE], 2 if p.status[TURNS] > 0 else 1) * p.status[SEARCH])
+    return int(max(p.status[SHARE], 3 if p.status[TURNS] > 0 else 1) * p.status[SEARCH])
 
 
 @helper
