@@ -9,6 +9,7 @@ Ints = NDArray[np.int64]
 Shorts = NDArray[np.int32]
 Words = NDArray[np.uint64]
 Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
 
 RUNNING, PROVEN, FULL = range(3)
 """How a slice ended: the search continues, is over, or the arrays must grow first."""

@@ -19,6 +19,7 @@ LANES = 16
 """Numbers that are worked on at a time: two of the widest vector registers."""
 
 _INT = ir.IntType(64)
+_FLOAT = ir.FloatType()
 _intrinsic: Any = intrinsic
 _declare: Any = cgutils.get_or_insert_function
 _VECTOR = ir.VectorType(_INT, LANES)
@@ -115,13 +116,12 @@ def add_popcounts(
 @_intrinsic
 def add_marked(typing_context: Any, out: Any, out_at: Any, number: Any, word: Any) -> Any:
     """``out[out_at + j] += number`` for the ones ``j`` of a word; there must be 64 numbers."""
-    is_float = out.dtype == types.float64
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        all64 = ir.VectorType(ir.DoubleType() if is_float else _INT, 64)
+        all64 = ir.VectorType(_FLOAT if out.dtype == types.float32 else _INT, 64)
         marks = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), 64))
         before = _load(context, builder, args[0], out, args[1], all64)
-        add = builder.fadd if is_float else builder.add
+        add = builder.fadd if out.dtype == types.float32 else builder.add
         after = add(before, _spread(builder, args[2], all64))
         _store(context, builder, args[0], out, args[1], builder.select(marks, after, before))
         return context.get_dummy_value()
@@ -145,11 +145,15 @@ def sum_marked(typing_context: Any, numbers: Any, at: Any, word: Any) -> Any:
 
 @_intrinsic
 def sum_set(typing_context: Any, numbers: Any, words: Any, n_words: Any) -> Any:
-    """Sum of ``numbers`` over the ones of some words; there must be 64 numbers for each."""
+    """Sum of ``numbers`` over the ones of some words; there must be 64 numbers for each.
+
+    Floats are added in an order that is the same on every machine.
+    """
+    is_float = numbers.dtype == types.float32
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        all64 = ir.VectorType(_INT, 64)
-        nothing = ir.Constant(all64, None)
+        all64 = ir.VectorType(_FLOAT if is_float else _INT, 64)
+        nothing, add = ir.Constant(all64, None), builder.fadd if is_float else builder.add
         total = cgutils.alloca_once_value(builder, nothing)
         with cgutils.for_range(builder, args[2]) as loop:
             at = builder.shl(loop.index, ir.Constant(_INT, 6))
@@ -157,10 +161,25 @@ def sum_set(typing_context: Any, numbers: Any, words: Any, n_words: Any) -> Any:
             marks = builder.bitcast(word, ir.VectorType(ir.IntType(1), 64))
             there = _load(context, builder, args[0], numbers, at, all64)
             kept = builder.select(marks, there, nothing)
-            builder.store(builder.add(builder.load(total), kept), total)
-        return call(builder, "llvm.vector.reduce.add.v64i64", _INT, builder.load(total))
+            builder.store(add(builder.load(total), kept), total)
+        return _sum_lanes(builder, builder.load(total), add)
 
-    return types.uint64(numbers, words, types.int64), codegen
+    return (types.float32 if is_float else types.uint64)(numbers, words, types.int64), codegen
+
+
+def _sum_lanes(builder: ir.IRBuilder, vector: Any, add: Any) -> Any:
+    """Sum of all lanes: one half is added to the other until one number is left."""
+    n, index = vector.type.count, ir.IntType(32)
+    while n > 1:
+        n //= 2
+        halves = (
+            builder.shuffle_vector(
+                vector, vector, ir.Constant(ir.VectorType(index, n), [*range(at, at + n)])
+            )
+            for at in (0, n)
+        )
+        vector = add(*halves)
+    return builder.extract_element(vector, ir.Constant(index, 0))
 
 
 @_intrinsic

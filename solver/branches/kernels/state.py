@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.branches.kernels import stack_frame
-from solver.kernels.constants import Floats, Ints, Shorts, Words
+from solver.kernels.constants import Floats, Floats32, Ints, Shorts, Words
 from solver.kernels.hash_tables import slots_for
 from solver.kernels.packed_rows import Table, packed
 from solver.kernels.pass_by_reference import by_reference
@@ -254,9 +254,9 @@ class Duals(NamedTuple):
     plus: Words  # (positions,) the same, at least 0
     best: Floats  # (positions,) best duals for the pool alone
     most: Floats  # (positions,) cost of the row as an error, in splits
-    paid: Floats  # (positions,) sum of the prices of a row's conjunctions
+    paid: Floats32  # (positions,) sum of the prices of a row's conjunctions
     degree: Floats  # (positions,) their number
-    ahead: Words  # (positions,) see ``linear_program.master``
+    ahead: Floats32  # (positions,) see ``linear_program.master``
 
 
 def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, Duals]:
@@ -302,9 +302,9 @@ def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, 
         plus=np.zeros(64 * words, np.uint64),
         best=np.zeros(64 * words, floats),
         most=np.zeros(64 * words, floats),
-        paid=np.zeros(64 * words, floats),
+        paid=np.zeros(64 * words, np.float32),
         degree=np.zeros(64 * words, floats),
-        ahead=np.zeros(64 * words, np.uint64),
+        ahead=np.zeros(64 * words, np.float32),
     )
 
 

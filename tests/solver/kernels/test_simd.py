@@ -28,6 +28,11 @@ def _columns(out: Any, row: int, at: Any, words: Any, numbers: Any, which: Any, 
     sum_columns(out, row, at, words, numbers, which, n)
 
 
+@kernel
+def _float_sum(numbers: Any, words: Any, out: Any) -> None:
+    out[0] = sum_set(numbers, words, len(words))
+
+
 def _words(rng: np.random.Generator, n: int) -> np.ndarray:
     words = rng.integers(0, 2**64, n, dtype=np.uint64)
     words[0] = 0
@@ -39,7 +44,7 @@ def _marked(words: np.ndarray) -> np.ndarray:
     return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
 def test_a_number_is_added_where_a_word_has_ones(dtype: type) -> None:
     rng = np.random.default_rng(1)
     words = _words(rng, 5)
@@ -74,3 +79,17 @@ def test_sums_of_columns_over_some_of_the_words() -> None:
         expected[1, 64 * at : 64 * at + 64] = (ones[chosen] * numbers[chosen, None]).sum(axis=0)
         _columns(out, 1, np.uint64(at), words, numbers, which, np.uint64(n))
         np.testing.assert_array_equal(out, expected)
+
+
+def test_sums_of_floats_are_in_the_same_order_everywhere() -> None:
+    rng = np.random.default_rng(4)
+    words = _words(rng, 9)
+    numbers = rng.standard_normal(64 * len(words)).astype(np.float32)
+    out = np.zeros(1, np.float32)
+    _float_sum(numbers, words, out)
+    lanes = np.zeros(64, np.float32)
+    for some in np.where(_marked(words), numbers, np.float32(0)).reshape(len(words), 64):
+        lanes += some
+    while len(lanes) > 1:
+        lanes = lanes[: len(lanes) // 2] + lanes[len(lanes) // 2 :]
+    assert out[0] == lanes[0]

@@ -3,7 +3,9 @@
 Maximise the sum of the duals ``y``, such that ``y(c) ≤ cost(c)`` for each conjunction ``c`` of the
 pool, and ``0 ≤ y(i) ≤ error · weight(i)``. A first-order method moves ``y`` and a price ``x(c)`` of
 each conjunction towards a saddle point (Chambolle and Pock 2011, with the step sizes of Pock and
-Chambolle 2011). Only basic operations on floats, in a fixed order: the same everywhere.
+Chambolle 2011). Only basic operations on floats, in a fixed order: the same everywhere. Sums over
+rows are of 32 bits, as vectors add twice as many of these at a time: the duals become bounds only
+after a search with whole numbers.
 """
 
 from __future__ import annotations
@@ -88,8 +90,9 @@ def sum_rows(numbers: Floats, words: Words, n_words: int) -> float:
 @helper
 def add_price(s: Space, c: int, n_words: int) -> None:
     """Add the price of a conjunction to what its rows pay."""
+    price = np.float32(s.program.pool_price[c])
     for w in range(n_words):
-        add_marked(s.duals.paid, 64 * w, s.program.pool_price[c], s.program.pool[c, w])
+        add_marked(s.duals.paid, 64 * w, price, s.program.pool[c, w])
 
 
 @helper
@@ -119,37 +122,23 @@ def count_pool(s: Space, n_words: int) -> None:
 def pay_rows(s: Space, n_words: int) -> None:
     """Write to ``paid`` the sum of the prices of the conjunctions of each row."""
     for i in range(64 * n_words):
-        s.duals.paid[i] = 0.0
+        s.duals.paid[i] = np.float32(0.0)
     for c in range(s.program.status[SIZE]):
         if s.program.pool_price[c] > 0.0:
             add_price(s, c, n_words)
 
 
 @helper
-def unit_of_duals(s: Space, n_words: int) -> float:
-    """A power of 2 such that twice the sum of the largest duals is a whole number of 62 bits.
-
-    Sums of whole numbers are the same in any order, so that vectors can add them.
-    """
-    total, unit = 1.0, 2.0**-40
-    for i in range(64 * n_words):
-        total += 2.0 * s.duals.most[i]
-    while total > unit * 2.0**62:
-        unit *= 2.0
-    return unit
-
-
-@helper
-def step_duals(s: Space, n_words: int, pace: float, per_unit: float) -> None:
+def step_duals(s: Space, n_words: int, pace: float) -> None:
     """Raise the duals of rows that pay less than 1, and lower the others; and add them to the
-    mean. ``ahead`` is as far beyond the new duals as they are beyond the old ones, in units."""
+    mean. ``ahead`` is as far beyond the new duals as they are beyond the old ones."""
     for i in range(64 * n_words):
         if s.duals.degree[i] > 0.0:
             before = s.program.trial[i]
             dual = before + (1.0 - s.duals.paid[i]) / (pace * s.duals.degree[i])
             dual = min(max(dual, 0.0), s.duals.most[i])
             s.program.trial[i] = dual
-            s.duals.ahead[i] = np.uint64(np.int64((2.0 * dual - before) * per_unit))
+            s.duals.ahead[i] = np.float32(2.0 * dual - before)
             s.duals.best[i] += dual / float(_STEPS)
 
 
@@ -163,18 +152,17 @@ def solve_pool(s: Space, n_words: int, cost: float) -> float:
     that of a tree, in splits.
     """
     u, size, n_rows = s.program, s.program.status[SIZE], float(s.stack.head[0, stack_frame.N_ROWS])
-    pace, unit = _PACE * (n_rows / cost) ** 0.5, unit_of_duals(s, n_words)
+    pace = _PACE * (n_rows / cost) ** 0.5
     count_pool(s, n_words)
     pay_rows(s, n_words)
     for i in range(64 * n_words):
         s.duals.best[i] = 0.0
     for _ in range(_STEPS):
-        step_duals(s, n_words, pace, 1.0 / unit)
+        step_duals(s, n_words, pace)
         for i in range(64 * n_words):
-            s.duals.paid[i] = 0.0
+            s.duals.paid[i] = np.float32(0.0)
         for c in range(size):
-            ahead = np.int64(sum_set(s.duals.ahead, u.pool[c], n_words))
-            excess = float(ahead) * unit - u.pool_cost[c]
+            excess = float(sum_set(s.duals.ahead, u.pool[c], n_words)) - u.pool_cost[c]
             u.pool_price[c] = max(0.0, u.pool_price[c] + pace * excess / float(u.pool_rows[c]))
             if u.pool_price[c] > 0.0:
                 add_price(s, c, n_words)
