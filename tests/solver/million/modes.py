@@ -22,6 +22,7 @@ from solver import (
 )
 from solver.branches import params
 from solver.branches.engine import ThresholdEngine
+from solver.branches.kernels import lp_dual_bounds
 from solver.branches.kernels.state import DUE
 from solver.branches.params import OPTIONS
 from solver.lambda_series import Series
@@ -46,8 +47,6 @@ from tests.solver.million.shards_in_turn import slices_of_one_step, solve_in_tur
 
 Options = dict[str, Any]
 
-LATER = 2**25
-"""After how much work ``row_duals`` are improved first: ``_FIRST`` of the kernels."""
 LITTLE = 4096
 """The work of an iteration or two."""
 
@@ -432,7 +431,7 @@ def early_bounds(chance: Random) -> Iterator[None]:
     first = LITTLE * chance.choice((1, 2, 5))
 
     def advance(engine: ThresholdEngine, *arguments: int) -> int:
-        if engine.params.row_duals and engine.program.status[DUE] == LATER:
+        if engine.params.row_duals and engine.program.status[DUE] == lp_dual_bounds._FIRST:
             engine.program.status[DUE] = first
         return usual[2](engine, *arguments)
 
