@@ -106,13 +106,14 @@ class ShardEngine(ThresholdEngine):
         """As :class:`solver.engine.driver.Engine`: in the last shard, for all others, too.
 
         Until the best tree is found, all shards search branches that it would exclude. So half a
-        second of work is allowed soon.
+        second of work is allowed soon: about as much as all shards have done, and this one again.
         """
         if not self._is_divided:
             return super().rollout_work if self.shard.index == 0 else 0
         if self.shard.index < self.shard.number - 1:
             return 0
-        return min(3 * int(self.program.status[SEARCH]), super().rollout_work + _SOON)
+        of_all = (self.shard.number + 1) * int(self.program.status[SEARCH])
+        return min(of_all, super().rollout_work + _SOON)
 
     # What it searches
 

@@ -60,7 +60,7 @@ _CLOSE = 32  # the same, where a search through all conjunctions begins
 _NEAR = 0.998  # share of the pool's optimum that is enough
 _PROMISE = 0.02  # share of the gap that the duals may close at least
 _WHILE = 2**24  # work at a time
-_FAR = 13 / 16  # share of the pool's optimum that a stalled program should reach
+_FAR = 31 / 32  # share of the pool's optimum that a stalled program should reach
 _STALLS = 16  # rounds without a change after which it ends all the same
 _LONG = 4.0  # share of the search's work that is too much for one search through all conjunctions
 

@@ -226,7 +226,7 @@ def test_a_program_that_promises_little_ends(parity, improved, share, ends):
 
 
 @pytest.mark.parametrize(
-    ("share", "least", "rounds"), [(0, 10.0, 1), (8, 99.0, 1), (8, 82.0, 1), (8, 81.0, 16)]
+    ("share", "least", "rounds"), [(0, 10.0, 1), (8, 99.0, 1), (8, 97.0, 1), (8, 96.0, 16)]
 )
 def test_a_program_that_has_stalled_goes_on_where_shards_wait_for_far_better_duals(
     parity, share, least, rounds
