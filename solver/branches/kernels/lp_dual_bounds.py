@@ -259,7 +259,7 @@ def largest_useful(s: Space, n_words: int) -> int:
         total += s.program.value[i]
     if own == 0:
         return INFINITE
-    return int(float(s.params.split) * float(total) / float(own))
+    return int(min(float(s.params.split) * float(total) / float(own), float(INFINITE)))
 
 
 @helper

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import solver
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
+from solver.branches.kernels.linear_program.best_conjunctions import merge_groups
 from solver.branches.kernels.lp_dual_bounds import (
     begin_pricing,
     cost_of_tree,
@@ -30,6 +31,7 @@ from solver.branches.kernels.state import (
     SIZE,
     STALLED,
     TURNS,
+    WIDTH,
     WORK,
     Space,
 )
@@ -67,6 +69,12 @@ def search_all(s: Space, limit: int) -> int:
     while not price_all(s, n_literals, n_words, p.status[WORK] + limit):
         pass
     return int(p.status[LARGEST])
+
+
+@kernel
+def merge(s: Space) -> None:
+    """Merge the groups of the conjunction without literals."""
+    merge_groups(s, 0)
 
 
 @kernel
@@ -242,6 +250,35 @@ def test_a_program_that_has_stalled_goes_on_where_shards_wait_for_far_better_dua
     for _ in range(rounds - 1):
         assert not stalls(space, False, least, 100.0)
     assert stalls(space, False, least, 100.0)
+
+
+@pytest.mark.parametrize("columns", [40, 70, 150])
+def test_groups_merge_where_no_column_that_may_follow_tells_them_apart(columns):
+    """Also where many of them share a slot of the hash table, or all but the last word."""
+    rng = np.random.default_rng(columns)
+    n, width = 40, -(-columns // 64)
+    engine = opened(
+        Problem.from_codes(rng.integers(0, 2, (64, columns)), rng.integers(0, 2, 64)),
+        Fraction(1, 100),
+    )
+    engine.duals = engine.duals._replace(slot=np.zeros(64, np.uint64))
+    program = engine.program
+    program.status[WIDTH] = width
+    for _ in range(50):
+        some = rng.integers(0, 2**64, (width, 3), dtype=np.uint64)
+        words = some[np.arange(width)[:, None], rng.integers(0, 3, (width, n))]
+        gains = rng.integers(-9, 9, n)
+        may = rng.integers(0, 2**64, (2, width), dtype=np.uint64)
+        program.group[:, :n], program.group_gain[:n], program.may[0] = words, gains, may
+        program.group_end[:2] = 0, n
+        merge(engine.space)
+        expected: dict[tuple[int, ...], int] = {}
+        for word, gain in zip((words & (may[0] | may[1])[:, None]).T.tolist(), gains, strict=True):
+            expected[tuple(word)] = expected.get(tuple(word), 0) + int(gain)
+        found = range(int(program.group_end[1]))
+        assert [(tuple(program.group[:, i].tolist()), program.group_gain[i]) for i in found] == [
+            *expected.items()
+        ]
 
 
 def test_a_search_through_all_conjunctions_that_would_be_long_ends_the_turn():
