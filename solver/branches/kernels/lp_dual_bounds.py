@@ -54,7 +54,7 @@ from solver.kernels.jit import helper, kernel
 from solver.kernels.simd import sum_marked
 from solver.objective.exact_objective import INFINITE
 
-_FIRST = 2**23  # work of the search before the first improvement
+_FIRST = 2**25  # work of the search before the first improvement
 _PRECISION = 1024  # a share of a split's cost by which a conjunction may gain too much
 _CLOSE = 32  # the same, where a search through all conjunctions begins
 _NEAR = 0.998  # share of the pool's optimum that is enough

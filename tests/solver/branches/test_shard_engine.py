@@ -297,7 +297,7 @@ def test_duals_that_are_told_change_no_answer(
     """The first part improves them from the first iteration on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ShardEngine, "_head_start", 2**14)
-        patch.setattr(ShardEngine, "_sooner", 2**23)
+        patch.setattr(ShardEngine, "_sooner", 2**25)
         check = check_together if together else check_alone
         check(problem, lam, limits, number, False, {})
 
@@ -323,7 +323,7 @@ def test_parts_share_one_linear_program(hard: Problem) -> None:
     lam = Fraction(1, 120)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ShardEngine, "_head_start", 2**14)
-        patch.setattr(ShardEngine, "_sooner", 2**23)
+        patch.setattr(ShardEngine, "_sooner", 2**25)
         first, second = (engine_of(hard, lam, Shard(i, 2)) for i in range(2))
         assert first.program.status[DUE] < second.program.status[DUE]
         while first.program.status[WORK] == 0 or sum(duals_of(first)) == 0:
