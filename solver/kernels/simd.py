@@ -20,6 +20,7 @@ LANES = 16
 
 _INT = ir.IntType(64)
 _FLOAT = ir.FloatType()
+_LANE = {types.int64: _INT, types.uint64: _INT, types.float32: _FLOAT}  # no others are added
 _intrinsic: Any = intrinsic
 _declare: Any = cgutils.get_or_insert_function
 _VECTOR = ir.VectorType(_INT, LANES)
@@ -118,7 +119,7 @@ def add_marked(typing_context: Any, out: Any, out_at: Any, number: Any, word: An
     """``out[out_at + j] += number`` for the ones ``j`` of a word; there must be 64 numbers."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        all64 = ir.VectorType(_FLOAT if out.dtype == types.float32 else _INT, 64)
+        all64 = ir.VectorType(_LANE[out.dtype], 64)
         marks = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), 64))
         before = _load(context, builder, args[0], out, args[1], all64)
         add = builder.fadd if out.dtype == types.float32 else builder.add
@@ -152,7 +153,7 @@ def sum_set(typing_context: Any, numbers: Any, words: Any, n_words: Any) -> Any:
     is_float = numbers.dtype == types.float32
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        all64 = ir.VectorType(_FLOAT if is_float else _INT, 64)
+        all64 = ir.VectorType(_LANE[numbers.dtype], 64)
         nothing, add = ir.Constant(all64, None), builder.fadd if is_float else builder.add
         total = cgutils.alloca_once_value(builder, nothing)
         with cgutils.for_range(builder, args[2]) as loop:
