@@ -62,6 +62,7 @@ _PROMISE = 0.02  # share of the gap that the duals may close at least
 _WHILE = 2**24  # work at a time
 _FAR = 31 / 32  # share of the pool's optimum that a stalled program should reach
 _STALLS = 16  # rounds without a change after which it ends all the same
+_LATER = 4  # times the search's work after which a program goes on that has stalled far from it
 _LONG = 4.0  # share of the search's work that is too much for one search through all conjunctions
 
 
@@ -294,12 +295,21 @@ def has_stalled(s: Space, changed: bool, least: float, most: float) -> bool:
     """Whether to end, after a round that has changed neither the pool nor the centre.
 
     The pool's own duals may not be near its optimum yet, so that later rounds change something
-    again. In the shard that improves them for all others they pay if the duals are far from it.
+    again. If the duals are far from it, they pay in a long search, and in the shard that improves
+    them for all others: where ``SHARE`` is set.
     """
     p = s.program
     p.status[STALLED] = 0 if changed else p.status[STALLED] + 1
     goes_on = p.status[SHARE] > 0 and least < _FAR * most and p.status[STALLED] < _STALLS
     return bool(p.status[STALLED] > 0 and not goes_on)
+
+
+@helper
+def may_go_on(s: Space) -> bool:
+    """Whether the program has stalled for the first time, and far from the pool's optimum."""
+    p = s.program
+    is_far = float(sum_root(s)) < _FAR * float(p.status[OPTIMUM])
+    return bool(is_far and p.status[STALLED] > 0 and p.status[SHARE] == 0)
 
 
 @helper
@@ -391,10 +401,12 @@ def work_allowed(s: Space) -> int:
     """How much work improving the duals may take so far.
 
     As much as the search of trees; once its first turn has promised to close a part of the gap,
-    three times as much; in the shard that does it for all others, ``SHARE`` times as much.
+    three times as much; if it is set, ``SHARE`` times as much.
     """
-    p = s.program
-    return int(max(p.status[SHARE], 3 if p.status[TURNS] > 0 else 1) * p.status[SEARCH])
+    p, times = s.program, 3 if s.program.status[TURNS] > 0 else 1
+    if p.status[SHARE] > 0:
+        times = p.status[SHARE]
+    return int(times * p.status[SEARCH])
 
 
 @helper
@@ -413,12 +425,15 @@ def raise_duals(s: Space, lower: int, upper: int) -> None:
     tree known.
     It is done again after the next iteration, until it has done all work that it may, or a search
     through all conjunctions turns out to be long; and then whenever the search's work has doubled.
-    It is a kernel of its own, which most searches need not compile.
+    A program that has stalled far from its optimum goes on, for as much work as the search, once
+    that is long. It is a kernel of its own, which most searches need not compile.
     """
     p, before, allowed = s.program, sum_root(s), work_allowed(s)
     limit = min(allowed, p.status[WORK] + _WHILE)
     good = improve_duals(s, float(lower), cost_of_tree(s, upper), limit)
-    if good:
+    if good and may_go_on(s):
+        p.status[SHARE], p.status[DUE] = 1, _LATER * p.status[SEARCH]
+    elif good:
         p.status[DUE] = INFINITE
     elif p.status[WORK] > allowed or is_long(s):
         p.status[DUE] = 2 * p.status[SEARCH]

@@ -231,8 +231,8 @@ the search of trees. Of the search through all conjunctions: the class of their 
 between two searches; literals on the way; sets found, and the least gain for the next; the most
 that one gains. The most that the pool's duals can sum to; turns that are over; whether the duals
 are those of another shard; the work at which the search through all conjunctions began; how many
-times the search's work improving may take at least; words of a set of columns; rounds in a row that
-have changed nothing. ``STATUS`` is how many these are."""
+times the search's work improving may take, if that is set; words of a set of columns; rounds in a
+row that have changed nothing. ``STATUS`` is how many these are."""
 
 
 @by_reference

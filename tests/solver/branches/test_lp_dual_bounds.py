@@ -37,10 +37,10 @@ from solver.branches.kernels.state import (
 )
 from solver.branches.params import OPTIONS
 from solver.engine.tree_constraints import TreeConstraints
-from solver.kernels.constants import FULL, PROVEN
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import kernel
 from solver.limits import Limits
-from solver.objective.exact_objective import CostScale
+from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
 from tests.helpers.strategies import cost_scale, structural_limits, tables
 
@@ -250,6 +250,33 @@ def test_a_program_that_has_stalled_goes_on_where_shards_wait_for_far_better_dua
     for _ in range(rounds - 1):
         assert not stalls(space, False, least, 100.0)
     assert stalls(space, False, least, 100.0)
+
+
+def test_a_program_that_has_stalled_far_from_its_optimum_goes_on_in_a_long_search():
+    codes = np.array([*itertools.product((0, 1), repeat=8)])
+    problem = Problem.from_codes(codes, codes.sum(axis=1) >= 3)
+    engine = opened(problem, Fraction(1, 300))
+    status, outcome = engine.program.status, RUNNING
+    while status[SHARE] == 0:
+        assert engine.step(1, -1) == RUNNING or engine.grow(None)
+        assert engine.lower_bound < engine.upper_bound
+    stalled, work = int(status[SEARCH]), int(status[WORK])
+    positions = 64 * engine.stack.head[0, stack_frame.N_WORDS]
+    assert engine.stack.duals[:positions].sum() < 0.95 * status[OPTIMUM]
+    assert status[DUE] == 4 * stalled
+    while status[SEARCH] < 4 * stalled:
+        assert status[WORK] == work
+        assert engine.step(1, -1) != FULL or engine.grow(None)
+    while outcome != PROVEN:
+        outcome = engine.step(1, -1)
+        assert outcome != FULL or engine.grow(None)
+        room = max(2 * 2**15, status[SEARCH] // 8)  # what the last round may take beyond it
+        assert status[WORK] <= max(work, status[SEARCH]) + room
+    assert status[WORK] > work
+    assert status[DUE] == INFINITE
+    assert engine.upper_bound == engine.lower_bound
+    plain = solver.solve(problem, Fraction(1, 300), row_duals=False)
+    assert engine.upper_bound == engine.cost_scale.cost(plain.errors, plain.splits)
 
 
 @pytest.mark.parametrize("columns", [40, 70, 150])
