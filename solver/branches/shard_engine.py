@@ -26,10 +26,11 @@ from solver.trees.tree import Shape, Tree, shape_from, shape_of
 
 _RECORDS = 2**16
 _NO_DUALS, _IMPROVING, _FINAL = range(3)
+_NONE = np.zeros(0, np.int64)
 _MOST_TOLD = 2**27  # bytes of news
 _SOON = 2**29  # work of rollouts
 _PATIENCE = 32  # times the work of the search that a shard leaves the program to the first one
-_NOTHING = 16  # bytes that tell only how far the duals are
+_NOTHING = 24  # bytes that tell only how far the duals are
 
 
 class _Child(NamedTuple):
@@ -84,6 +85,7 @@ class ShardEngine(ThresholdEngine):
         super().__init__(problem, cost_scale, constraints, settings, state)
         self._told = np.zeros(len(self.memo.node_hash), np.int64)
         self._told_duals = np.zeros(len(self.table.labels), np.int64)
+        self._told_splits = np.zeros(problem.n_features, np.int64)
         if self._improves_duals:
             self.program.status[DUE] //= self._sooner
             self.program.status[SHARE] = self._head_start * shard.number
@@ -206,13 +208,15 @@ class ShardEngine(ThresholdEngine):
     # What shards tell each other
 
     def learn(self, proven: bytes) -> None:
-        """As :class:`solver.engine.driver.Engine`: lower bounds of branches."""
+        """As :class:`solver.engine.driver.Engine`: lower bounds of splits and branches."""
         if not self._is_divided:
             return
         numbers = np.frombuffer(bytearray(zlib.decompress(proven)), np.int64)
-        (progress, size), numbers = numbers[:2].tolist(), numbers[2:]
-        self._hear_of_duals(progress, numbers[:size])
-        records, at = numbers[size:], 0
+        progress, *sizes = numbers[:3].tolist()
+        duals, splits, records = np.split(numbers[3:], np.cumsum(sizes))
+        self._hear_of_duals(progress, duals)
+        self._hear_of_splits(splits)
+        at = 0
         before = int(self.memo.used[NODES])
         while True:
             at = absorb(self.space, self._told, records, at)
@@ -227,7 +231,9 @@ class ShardEngine(ThresholdEngine):
         """As :class:`solver.engine.driver.Engine`: all bounds that were raised."""
         if not self._is_divided:
             return b""
-        parts = [self._new_duals()]
+        (progress, duals), splits = self._new_duals(), self._new_splits()
+        head = np.array([progress, len(duals), len(splits)])
+        parts = [np.concatenate([head, duals, splits]).tobytes()]
         while sum(map(len, parts)) < _MOST_TOLD and (
             size := gather(self.space, self._told, self._records)
         ):
@@ -235,19 +241,36 @@ class ShardEngine(ThresholdEngine):
         told = b"".join(parts)
         return zlib.compress(told, 1) if len(told) > _NOTHING else b""
 
-    def _new_duals(self) -> bytes:
-        """How far the duals are, how many are new, and these."""
+    def _new_duals(self) -> tuple[int, Ints]:
+        """How far the duals are, and these if they are new."""
         duals, progress = np.zeros_like(self._told_duals), _NO_DUALS
         if not self.params.row_duals or self._own is None:
-            return np.array([_NO_DUALS, 0], np.int64).tobytes()
+            return _NO_DUALS, duals[:0]
         if self.program.status[DUE] >= INFINITE:
             progress = _FINAL
         elif self._improves_duals:
             progress = _IMPROVING
         if tell_duals(self.space, duals) <= int(self._told_duals.sum()):
-            return np.array([progress, 0], np.int64).tobytes()
+            return progress, duals[:0]
         self._told_duals = duals
-        return np.array([progress, len(duals), *duals], np.int64).tobytes()
+        return progress, duals
+
+    def _new_splits(self) -> Ints:
+        """The splits of the root whose bounds were raised, and these bounds.
+
+        Not all of them follow from the bounds of branches: some come from branches of similar rows.
+        """
+        lower = self.stack.split_lower[0]
+        new = np.flatnonzero(lower > self._told_splits) if self._own is not None else _NONE
+        self._told_splits[new] = lower[new]
+        return np.concatenate([new, lower[new]])
+
+    def _hear_of_splits(self, splits: Ints) -> None:
+        features, bounds = splits.reshape(2, -1)
+        if self._own is not None:
+            lower = self.stack.split_lower[0]
+            lower[features] = np.maximum(lower[features], bounds)
+            self._told_splits[features] = np.maximum(self._told_splits[features], bounds)
 
     def _hear_of_duals(self, progress: int, duals: Ints) -> None:
         """Take duals if they are better, and leave the linear program to the shard that is at it.

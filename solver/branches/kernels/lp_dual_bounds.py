@@ -59,6 +59,8 @@ _PRECISION = 1024  # a share of a split's cost by which a conjunction may gain t
 _CLOSE = 32  # the same, where a search through all conjunctions begins
 _NEAR = 0.998  # share of the pool's optimum that is enough
 _PROMISE = 0.02  # share of the gap that the duals may close at least
+_MUCH = 0.25  # the same, in the shard that leaves the search to others, after this work
+_SOME = 2**27
 _WHILE = 2**24  # work at a time
 _FAR = 31 / 32  # share of the pool's optimum that a stalled program should reach
 _STALLS = 16  # rounds without a change after which it ends all the same
@@ -279,7 +281,8 @@ def are_enough(s: Space, least: float, lower: float, cost: float) -> bool:
 
     ``lower`` is a bound of all trees, ``cost`` that of the best known one. No duals sum to more
     than the pool's optimum, or than the leaves of a tree cost. After a first turn, this must
-    promise to close a part of the gap.
+    promise to close a part of the gap; where ``SHARE`` allows more work than the search does, a
+    large part after some work, which others would search in.
     """
     split = float(s.params.split)
     most = min(float(s.program.status[OPTIMUM]), cost * split)
@@ -287,6 +290,8 @@ def are_enough(s: Space, least: float, lower: float, cost: float) -> bool:
     if least + rounded > _NEAR * most or most - split < lower:
         return True
     above, gap = most - split - lower, (cost - 1.0) * split - lower
+    if s.program.status[SHARE] > 1 and s.program.status[WORK] > _SOME:
+        return bool(above < _MUCH * gap)
     return bool(s.program.status[TURNS] > 0 and above < _PROMISE * gap)
 
 

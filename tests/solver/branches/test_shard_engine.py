@@ -341,13 +341,28 @@ def test_a_part_leaves_the_linear_program_to_the_first_for_long(hard: Problem) -
     status = engine.program.status
     begun = int(status[SEARCH])
     status[DUE] = 2 * begun
-    engine.learn(zlib.compress(np.array([_IMPROVING, 0], np.int64).tobytes()))
+    engine.learn(zlib.compress(np.array([_IMPROVING, 0, 0], np.int64).tobytes()))
     while status[SEARCH] < 16 * begun:
         assert engine.step(1, -1) != FULL or engine.grow(None)
     assert status[WORK] == 0
     while status[SEARCH] <= 64 * begun:  # nothing more was heard
         assert engine.step(1, -1) != FULL or engine.grow(None)
     assert status[WORK] > 0
+
+
+def test_a_part_that_is_proven_leaves_nothing_to_help_with(hard: Problem) -> None:
+    """Also where the bound of a split does not follow from those of the branches that are told."""
+    first, second = (engine_of(hard, Fraction(1, 120), Shard(i, 2)) for i in range(2))
+    for engine in first, second:
+        while engine.lower_bound < engine.upper_bound:
+            assert engine.step(64, -1) != FULL or engine.grow(None)
+        engine.use(min(first.upper_bound, second.upper_bound), hard.grow(first.shape()), True)
+    assert second.known_bound < second.upper_bound
+    second.learn(first.learned())
+    assert second.known_bound >= second.upper_bound
+    done = second.iterations
+    assert second.help(10) == PROVEN
+    assert second.iterations == done
 
 
 @pytest.mark.parametrize("index", [0, 1])
