@@ -26,10 +26,10 @@ from solver.trees.tree import Shape, Tree, shape_from, shape_of
 
 _RECORDS = 2**16
 _NO_DUALS, _IMPROVING, _FINAL = range(3)
-_NONE = np.zeros(0, np.int64)
 _MOST_TOLD = 2**27  # bytes of news
 _SOON = 2**29  # work of rollouts
 _PATIENCE = 32  # times the work of the search that a shard leaves the program to the first one
+_RESTS = INFINITE - 1  # work of the search after which a helper goes on with the program
 _NOTHING = 24  # bytes that tell only how far the duals are
 
 
@@ -231,7 +231,8 @@ class ShardEngine(ThresholdEngine):
         """As :class:`solver.engine.driver.Engine`: all bounds that were raised."""
         if not self._is_divided:
             return b""
-        (progress, duals), splits = self._new_duals(), self._new_splits()
+        progress, duals = self._new_duals()
+        splits = self._new_splits()
         head = np.array([progress, len(duals), len(splits)])
         parts = [np.concatenate([head, duals, splits]).tobytes()]
         while sum(map(len, parts)) < _MOST_TOLD and (
@@ -261,7 +262,7 @@ class ShardEngine(ThresholdEngine):
         Not all of them follow from the bounds of branches: some come from branches of similar rows.
         """
         lower = self.stack.split_lower[0]
-        new = np.flatnonzero(lower > self._told_splits) if self._own is not None else _NONE
+        new = np.flatnonzero(lower > self._told_splits)
         self._told_splits[new] = lower[new]
         return np.concatenate([new, lower[new]])
 
@@ -303,7 +304,8 @@ class ShardEngine(ThresholdEngine):
             self._helping = self._next_feature()
             if self._helping < 0 or not self._make_spare():
                 return PROVEN
-            self.program.status[DUE] = INFINITE  # duals took their time from the proof here
+            # Duals would take their time from the proof here; others may go on with them.
+            self.program.status[DUE] = max(int(self.program.status[DUE]), _RESTS)
             begin_with(self.space, 0, self._helping, self._spare, self.upper_bound - 1)
         outcome = self.advance(iterations, -1, -1)
         if outcome == FULL and not self.grow(self.most_bytes):

@@ -508,8 +508,11 @@ def step(s: Space, budget: int, target_cost: int, known_cost: int) -> int:
             share_out(s, s.stack.child_lower[d], feature, s.stack.head[d, stack_frame.BUDGET])
             value = choose_child(s, d, feature)
             share = s.scratch.shares[value - s.table.values[feature]]
+            # Another shard may have told more of the split than its children do.
+            convolve(s, s.stack.child_lower[d], feature, s.scratch.lower)
             limit = s.stack.child_lower[d, value, share] + (
-                s.stack.head[d, stack_frame.TURN] - s.stack.split_lower[d, feature]
+                s.stack.head[d, stack_frame.TURN]
+                - s.scratch.lower[s.stack.head[d, stack_frame.BUDGET]]
             )
         push(s, value, share, limit)
     return RUNNING

@@ -59,12 +59,11 @@ _PRECISION = 1024  # a share of a split's cost by which a conjunction may gain t
 _CLOSE = 32  # the same, where a search through all conjunctions begins
 _NEAR = 0.998  # share of the pool's optimum that is enough
 _PROMISE = 0.02  # share of the gap that the duals may close at least
-_MUCH = 0.25  # the same, in the shard that leaves the search to others, after this work
-_SOME = 2**27
+_LARGE = 0.25  # the same, in the shard that leaves the search to others, after much work
+_MUCH = 2**27  # work of some 0.3 s
 _WHILE = 2**24  # work at a time
 _FAR = 31 / 32  # share of the pool's optimum that a stalled program should reach
 _STALLS = 16  # rounds without a change after which it ends all the same
-_LATER = 4  # times the search's work after which a program goes on that has stalled far from it
 _LONG = 4.0  # share of the search's work that is too much for one search through all conjunctions
 
 
@@ -281,18 +280,18 @@ def are_enough(s: Space, least: float, lower: float, cost: float) -> bool:
 
     ``lower`` is a bound of all trees, ``cost`` that of the best known one. No duals sum to more
     than the pool's optimum, or than the leaves of a tree cost. After a first turn, this must
-    promise to close a part of the gap; where ``SHARE`` allows more work than the search does, a
-    large part after some work, which others would search in.
+    promise to close a part of the gap; after much work of the shard that leaves the search to
+    others, a large part.
     """
-    split = float(s.params.split)
+    p, split = s.program, float(s.params.split)
     most = min(float(s.program.status[OPTIMUM]), cost * split)
     rounded = 4.0 * float(s.stack.head[0, stack_frame.N_ROWS])  # about what whole numbers lose
     if least + rounded > _NEAR * most or most - split < lower:
         return True
     above, gap = most - split - lower, (cost - 1.0) * split - lower
-    if s.program.status[SHARE] > 1 and s.program.status[WORK] > _SOME:
-        return bool(above < _MUCH * gap)
-    return bool(s.program.status[TURNS] > 0 and above < _PROMISE * gap)
+    if p.status[SHARE] > 1 and p.status[WORK] > _MUCH:
+        return bool(above < _LARGE * gap)
+    return bool(p.status[TURNS] > 0 and above < _PROMISE * gap)
 
 
 @helper
@@ -300,21 +299,16 @@ def has_stalled(s: Space, changed: bool, least: float, most: float) -> bool:
     """Whether to end, after a round that has changed neither the pool nor the centre.
 
     The pool's own duals may not be near its optimum yet, so that later rounds change something
-    again. If the duals are far from it, they pay in a long search, and in the shard that improves
-    them for all others: where ``SHARE`` is set.
+    again. If the root's duals, which sum to ``least``, are far from the optimum ``most``, the
+    program goes on for some rounds; from then on it takes no more work than the search, but where
+    ``SHARE`` is set already.
     """
     p = s.program
     p.status[STALLED] = 0 if changed else p.status[STALLED] + 1
-    goes_on = p.status[SHARE] > 0 and least < _FAR * most and p.status[STALLED] < _STALLS
-    return bool(p.status[STALLED] > 0 and not goes_on)
-
-
-@helper
-def may_go_on(s: Space) -> bool:
-    """Whether the program has stalled for the first time, and far from the pool's optimum."""
-    p = s.program
-    is_far = float(sum_root(s)) < _FAR * float(p.status[OPTIMUM])
-    return bool(is_far and p.status[STALLED] > 0 and p.status[SHARE] == 0)
+    if changed:
+        return False
+    p.status[SHARE] = max(p.status[SHARE], 1)
+    return bool(least >= _FAR * most or p.status[STALLED] >= _STALLS)
 
 
 @helper
@@ -426,19 +420,15 @@ def is_long(s: Space) -> bool:
 def raise_duals(s: Space, lower: int, upper: int) -> None:
     """Improve the root's duals for a while, and with them all bounds of the frames.
 
-    ``lower`` is a bound of all trees that is known without them, ``upper`` the cost of the best
-    tree known.
+    ``lower`` is a bound of all trees that is known, ``upper`` the cost of the best one known.
     It is done again after the next iteration, until it has done all work that it may, or a search
     through all conjunctions turns out to be long; and then whenever the search's work has doubled.
-    A program that has stalled far from its optimum goes on, for as much work as the search, once
-    that is long. It is a kernel of its own, which most searches need not compile.
+    It is a kernel of its own, which most searches need not compile.
     """
     p, before, allowed = s.program, sum_root(s), work_allowed(s)
     limit = min(allowed, p.status[WORK] + _WHILE)
     good = improve_duals(s, float(lower), cost_of_tree(s, upper), limit)
-    if good and may_go_on(s):
-        p.status[SHARE], p.status[DUE] = 1, _LATER * p.status[SEARCH]
-    elif good:
+    if good:
         p.status[DUE] = INFINITE
     elif p.status[WORK] > allowed or is_long(s):
         p.status[DUE] = 2 * p.status[SEARCH]

@@ -12,7 +12,9 @@ import solver
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import stack_frame
 from solver.branches.kernels.linear_program.best_conjunctions import merge_groups
+from solver.branches.kernels.linear_program.master import shrink_pool
 from solver.branches.kernels.lp_dual_bounds import (
+    are_enough,
     begin_pricing,
     cost_of_tree,
     has_stalled,
@@ -40,7 +42,7 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import kernel
 from solver.limits import Limits
-from solver.objective.exact_objective import INFINITE, CostScale
+from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from tests.helpers.strategies import cost_scale, structural_limits, tables
 
@@ -81,6 +83,21 @@ def merge(s: Space) -> None:
 def stalls(s: Space, changed: bool, least: float, most: float) -> bool:
     """Whether the program ends after a round."""
     return has_stalled(s, changed, least, most)
+
+
+@kernel
+def enough(s: Space, least: float, lower: float) -> bool:
+    """Whether the duals are good enough."""
+    return are_enough(s, least, lower, cost_of_tree(s, s.memo.node_upper[0, 0]))
+
+
+@kernel
+def shrink(s: Space, starts: int) -> None:
+    """Begin the program, or make room in its pool."""
+    if starts == 0:
+        start_program(s, cost_of_tree(s, s.memo.node_upper[0, 0]))
+    else:
+        shrink_pool(s, s.stack.head[0, stack_frame.N_WORDS])
 
 
 def opened(problem: Problem, lam: Fraction, limits: Limits | None = None) -> ThresholdEngine:
@@ -233,16 +250,14 @@ def test_a_program_that_promises_little_ends(parity, improved, share, ends):
         assert np.array_equal(engine.stack.duals, duals)
 
 
-@pytest.mark.parametrize(
-    ("share", "least", "rounds"), [(0, 10.0, 1), (8, 99.0, 1), (8, 97.0, 1), (8, 96.0, 16)]
-)
-def test_a_program_that_has_stalled_goes_on_where_shards_wait_for_far_better_duals(
-    parity, share, least, rounds
+@pytest.mark.parametrize(("least", "rounds"), [(99.0, 1), (97.0, 1), (96.0, 16)])
+def test_a_program_that_has_stalled_goes_on_if_its_duals_may_become_far_better(
+    parity, least, rounds
 ):
     engine = opened(parity, Fraction(1, 100))
     space, status = engine.space, engine.program.status
-    status[SHARE] = share
     assert not stalls(space, True, least, 100.0)
+    assert status[SHARE] == 0
     for _ in range(rounds - 1):
         assert not stalls(space, False, least, 100.0)
     assert not stalls(space, True, least, 100.0)  # all begins anew
@@ -250,9 +265,13 @@ def test_a_program_that_has_stalled_goes_on_where_shards_wait_for_far_better_dua
     for _ in range(rounds - 1):
         assert not stalls(space, False, least, 100.0)
     assert stalls(space, False, least, 100.0)
+    assert status[SHARE] == 1
+    status[SHARE] = 8
+    stalls(space, False, least, 100.0)
+    assert status[SHARE] == 8
 
 
-def test_a_program_that_has_stalled_far_from_its_optimum_goes_on_in_a_long_search():
+def test_a_program_that_has_stalled_takes_no_more_work_than_the_search():
     codes = np.array([*itertools.product((0, 1), repeat=8)])
     problem = Problem.from_codes(codes, codes.sum(axis=1) >= 3)
     engine = opened(problem, Fraction(1, 300))
@@ -260,23 +279,56 @@ def test_a_program_that_has_stalled_far_from_its_optimum_goes_on_in_a_long_searc
     while status[SHARE] == 0:
         assert engine.step(1, -1) == RUNNING or engine.grow(None)
         assert engine.lower_bound < engine.upper_bound
-    stalled, work = int(status[SEARCH]), int(status[WORK])
-    positions = 64 * engine.stack.head[0, stack_frame.N_WORDS]
-    assert engine.stack.duals[:positions].sum() < 0.95 * status[OPTIMUM]
-    assert status[DUE] == 4 * stalled
-    while status[SEARCH] < 4 * stalled:
-        assert status[WORK] == work
-        assert engine.step(1, -1) != FULL or engine.grow(None)
+    work = int(status[WORK])
+    assert work > 2 * status[SEARCH]
     while outcome != PROVEN:
         outcome = engine.step(1, -1)
         assert outcome != FULL or engine.grow(None)
-        room = max(2 * 2**15, status[SEARCH] // 8)  # what the last round may take beyond it
-        assert status[WORK] <= max(work, status[SEARCH]) + room
+        if status[SHARE] == 1:
+            room = max(2 * SOON, status[SEARCH] // 8)  # what the last round may take beyond it
+            assert status[WORK] <= max(work, status[SEARCH]) + room
     assert status[WORK] > work
-    assert status[DUE] == INFINITE
     assert engine.upper_bound == engine.lower_bound
     plain = solver.solve(problem, Fraction(1, 300), row_duals=False)
     assert engine.upper_bound == engine.cost_scale.cost(plain.errors, plain.splits)
+
+
+@pytest.mark.parametrize(
+    ("share", "work", "part", "ends"),
+    [
+        (32, 2**27 + 1, 0.24, True),
+        (32, 2**27 + 1, 0.26, False),
+        (32, 2**27, 0.24, False),
+        (1, 2**27 + 1, 0.24, False),
+    ],
+)
+def test_a_shard_that_has_worked_much_for_others_ends_what_promises_less_than_a_quarter(
+    parity, share, work, part, ends
+):
+    engine = opened(parity, Fraction(1, 100))
+    status, split = engine.program.status, int(engine.params.split)
+    lower, upper = engine.lower_bound, engine.upper_bound
+    status[OPTIMUM] = split + lower + int(part * (upper - lower))
+    status[SHARE], status[WORK], status[TURNS] = share, work, 1
+    assert enough(engine.space, -1e18, float(lower)) == ends
+
+
+def test_a_full_pool_makes_room_even_if_most_of_it_is_nearly_tight(parity):
+    engine = opened(parity, Fraction(1, 100))
+    program = engine.program
+    shrink(engine.space, 0)  # writes the rows' weights and the first conjunctions
+    program.trial[:], size = 0.0, len(program.pool)
+    first = np.flatnonzero(engine.duals.weight)[0]
+    program.trial[first] = 1.0
+    program.pool[:] = 0
+    program.pool[:, first // 64] = np.uint64(1) << np.uint64(first % 64)
+    program.pool_price[:], program.pool_price[:7] = 0.0, 1.0
+    program.pool_cost[:] = 1 / np.where(np.arange(size) % 2 == 0, 0.92, 0.99)
+    program.pool_rows[:] = np.arange(size)
+    program.status[SIZE] = size
+    shrink(engine.space, 1)
+    left = program.pool_rows[: program.status[SIZE]]
+    assert left.tolist() == [i for i in range(size) if i < 7 or i % 2 > 0]
 
 
 @pytest.mark.parametrize("columns", [40, 70, 150])

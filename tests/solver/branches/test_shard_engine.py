@@ -26,7 +26,7 @@ from solver.branches.solver import Branches
 from solver.engine import driver
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError, UnsupportedError
-from solver.kernels.constants import FULL, PROVEN
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.simd import LANES
 from solver.limits import Limits
 from solver.monitor import Monitor, News, Peers, Snapshot
@@ -353,16 +353,30 @@ def test_a_part_leaves_the_linear_program_to_the_first_for_long(hard: Problem) -
 def test_a_part_that_is_proven_leaves_nothing_to_help_with(hard: Problem) -> None:
     """Also where the bound of a split does not follow from those of the branches that are told."""
     first, second = (engine_of(hard, Fraction(1, 120), Shard(i, 2)) for i in range(2))
+    early = first.learned()
     for engine in first, second:
         while engine.lower_bound < engine.upper_bound:
             assert engine.step(64, -1) != FULL or engine.grow(None)
         engine.use(min(first.upper_bound, second.upper_bound), hard.grow(first.shape()), True)
     assert second.known_bound < second.upper_bound
-    second.learn(first.learned())
-    assert second.known_bound >= second.upper_bound
+    for news in first.learned(), early:  # news that comes late takes nothing back
+        second.learn(news)
+        assert second.known_bound >= second.upper_bound
     done = second.iterations
     assert second.help(10) == PROVEN
     assert second.iterations == done
+
+
+def test_a_part_that_helps_does_not_end_the_linear_program_of_the_first(hard: Problem) -> None:
+    first, second = (engine_of(hard, Fraction(1, 120), Shard(i, 2)) for i in range(2))
+    while second.lower_bound < second.upper_bound:
+        assert second.step(64, -1) != FULL or second.grow(None)
+    assert second.help(1) == RUNNING
+    before = int(second.program.status[WORK])
+    first.learn(second.learned())
+    assert first.program.status[DUE] < INFINITE
+    assert second.help(1000) == RUNNING
+    assert second.program.status[WORK] == before
 
 
 @pytest.mark.parametrize("index", [0, 1])

@@ -19,7 +19,7 @@ from solver.kernels.jit import helper, popcount, trailing_zeros
 from solver.kernels.simd import add_marked, sum_marked, sum_set
 
 _STEPS = 100
-_TIGHT = 0.85  # load of a conjunction that stays in a full pool
+_TIGHT = 0.85, 0.9, 0.95, 1.0, 1.05  # load of a conjunction that stays in a full pool
 _PACE = 0.25
 
 
@@ -60,19 +60,30 @@ def add_to_pool(s: Space, words: Words, n_words: int) -> None:
 
 @helper
 def shrink_pool(s: Space, n_words: int) -> None:
-    """Drop what is far from tight if the pool has no room for what a search may find."""
-    size, n, u = s.program.status[SIZE], 0, s.program
-    if size + FOUND * s.stack.head[0, stack_frame.N_CLASSES] <= len(s.program.pool):
+    """Make room in the pool for what a search may find: drop what has no price and is far from
+    tight, and if need be what is nearer to it."""
+    room = len(s.program.pool) - FOUND * s.stack.head[0, stack_frame.N_CLASSES]
+    if s.program.status[SIZE] <= room:
         return
     load_pool(s, s.program.trial, n_words)
-    for c in range(size):
-        if u.pool_price[c] > 0.0 or s.duals.load[c] >= _TIGHT:
+    for tight in _TIGHT:
+        drop_loose(s, n_words, tight)
+        if s.program.status[SIZE] <= room:
+            return
+
+
+@helper
+def drop_loose(s: Space, n_words: int, tight: float) -> None:
+    """Drop the conjunctions without a price whose rows have less than ``tight`` of their cost."""
+    u, load, n = s.program, s.duals.load, 0
+    for c in range(u.status[SIZE]):
+        if u.pool_price[c] > 0.0 or load[c] >= tight:
             for w in range(n_words):
                 u.pool[n, w] = u.pool[c, w]
             u.pool_cost[n], u.pool_price[n] = u.pool_cost[c], u.pool_price[c]
-            u.pool_rows[n] = u.pool_rows[c]
+            u.pool_rows[n], load[n] = u.pool_rows[c], load[c]
             n += 1
-    s.program.status[SIZE] = n
+    u.status[SIZE] = n
 
 
 @helper
