@@ -77,6 +77,8 @@ LONGER: Sets = {
     "kr-vs-kp": ("encoded/kr-vs-kp-full", "0.002"),
     "diabetes": ("binary/diabetes", "0.01"),
     "yeast": ("binary/yeast", "0.01"),
+    "anneal": ("binary/anneal", "0.002"),
+    "mushroom": ("binary/mushroom", "0.002"),
     "ionosphere": ("binary/ionosphere", "0.01"),
 }
 SPEC = """

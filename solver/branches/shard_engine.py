@@ -29,7 +29,6 @@ _NO_DUALS, _IMPROVING, _FINAL = range(3)
 _MOST_TOLD = 2**27  # bytes of news
 _SOON = 2**29  # work of rollouts
 _PATIENCE = 32  # times the work of the search that a shard leaves the program to the first one
-_RESTS = INFINITE - 1  # work of the search after which a helper goes on with the program
 _NOTHING = 24  # bytes that tell only how far the duals are
 
 
@@ -304,8 +303,9 @@ class ShardEngine(ThresholdEngine):
             self._helping = self._next_feature()
             if self._helping < 0 or not self._make_spare():
                 return PROVEN
-            # Duals would take their time from the proof here; others may go on with them.
-            self.program.status[DUE] = max(int(self.program.status[DUE]), _RESTS)
+            # From here on all shards prove: the first one hears that the duals are final. To go on
+            # with them took a fifth more seconds on diabetes.
+            self.program.status[DUE] = INFINITE
             begin_with(self.space, 0, self._helping, self._spare, self.upper_bound - 1)
         outcome = self.advance(iterations, -1, -1)
         if outcome == FULL and not self.grow(self.most_bytes):
