@@ -268,9 +268,8 @@ class ShardEngine(ThresholdEngine):
     def _hear_of_splits(self, splits: Ints) -> None:
         features, bounds = splits.reshape(2, -1)
         if self._own is not None:
-            lower = self.stack.split_lower[0]
-            lower[features] = np.maximum(lower[features], bounds)
-            self._told_splits[features] = np.maximum(self._told_splits[features], bounds)
+            for known in self.stack.split_lower[0], self._told_splits:
+                known[features] = np.maximum(known[features], bounds)
 
     def _hear_of_duals(self, progress: int, duals: Ints) -> None:
         """Take duals if they are better, and leave the linear program to the shard that is at it.

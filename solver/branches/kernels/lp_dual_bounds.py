@@ -402,10 +402,10 @@ def work_allowed(s: Space) -> int:
     As much as the search of trees; once its first turn has promised to close a part of the gap,
     three times as much; if it is set, ``SHARE`` times as much.
     """
-    p, times = s.program, 3 if s.program.status[TURNS] > 0 else 1
+    p = s.program
     if p.status[SHARE] > 0:
-        times = p.status[SHARE]
-    return int(times * p.status[SEARCH])
+        return int(p.status[SHARE] * p.status[SEARCH])
+    return int((3 if p.status[TURNS] > 0 else 1) * p.status[SEARCH])
 
 
 @helper
