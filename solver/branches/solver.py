@@ -53,7 +53,7 @@ class Branches(Solver):
     """
 
     name: ClassVar[str] = "branches"
-    version: ClassVar[str] = "15"
+    version: ClassVar[str] = "16"
     certifies: ClassVar[bool] = True
     summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
     capabilities: ClassVar[Capabilities] = Capabilities(

@@ -26,7 +26,7 @@ from solver.branches.kernels.linear_program.best_conjunctions import (
 )
 from solver.branches.kernels.linear_program.master import (
     add_to_pool,
-    load_pool,
+    lower_to_pool,
     shrink_pool,
     solve_pool,
 )
@@ -45,12 +45,13 @@ from solver.branches.kernels.state import (
     STALLED,
     TAKEN,
     TURNS,
+    UNFOUND,
     WORK,
     WORST,
     Space,
 )
-from solver.kernels.constants import ZERO, Ints
-from solver.kernels.jit import helper, kernel
+from solver.kernels.constants import ONE, ZERO, Ints
+from solver.kernels.jit import helper, kernel, trailing_zeros
 from solver.kernels.simd import sum_marked
 from solver.objective.exact_objective import INFINITE
 
@@ -62,7 +63,8 @@ _PROMISE = 0.02  # share of the gap that the duals may close at least
 _LARGE = 0.25  # the same, in the shard that leaves the search to others, after much work
 _MUCH = 2**27  # work of some 0.3 s
 _WHILE = 2**24  # work at a time
-_FAR = 31 / 32  # share of the pool's optimum that a stalled program should reach
+_LATER = 1.25  # how much more work the search has done at the next turn
+_FAR = 63 / 64  # share of the pool's optimum that a stalled program should reach
 _STALLS = 16  # rounds without a change after which it ends all the same
 _LONG = 4.0  # share of the search's work that is too much for one search through all conjunctions
 
@@ -165,27 +167,71 @@ def pool_found(s: Space, n_words: int) -> None:
 
 
 @helper
-def price_some(s: Space, n_literals: int, n_words: int) -> None:
-    """Look for conjunctions that gain too much by the duals ``value``; ``LARGEST`` is the most that
-    one found gains, or a little more than a split costs."""
-    s.program.status[LARGEST] = 0
+def duals_and_cost(s: Space, i: int, part: int, n_words: int) -> tuple[int, int]:
+    """The duals ``value`` of the rows of a conjunction that was found, and what it costs as a leaf
+    of a class."""
+    dual, cost = 0, s.params.split
+    first, end = s.stack.segments[0, part], s.stack.segments[0, part + 1]
+    for w in range(n_words):
+        held = s.program.found[i, w]
+        dual += int(np.int64(sum_marked(s.program.value, 64 * w, held)))
+        if w < first or w >= end:
+            cost += s.params.error * int(np.int64(sum_marked(s.duals.weight, 64 * w, held)))
+    return dual, cost
+
+
+@helper
+def lower_found(s: Space, part: int, n_words: int) -> None:
+    """Lower the duals ``value`` until the rows of each conjunction that was found have no more than
+    its cost."""
+    for i in range(s.program.status[NUMBER]):
+        dual, cost = duals_and_cost(s, i, part, n_words)
+        if dual <= cost:
+            continue
+        # Rounding can add less than this takes off.
+        scale = float(cost) / float(dual) * (1.0 - 2.0**-40)
+        for w in range(n_words):
+            held = s.program.found[i, w]
+            while held != ZERO:
+                row = 64 * w + trailing_zeros(held)
+                s.program.value[row] = np.int64(float(s.program.value[row]) * scale)
+                held &= held - ONE
+
+
+@helper
+def price_some(s: Space, n_literals: int, n_words: int) -> float:
+    """Look for conjunctions that gain too much by the duals ``value``.
+
+    ``LARGEST`` is the most that one found gains, or a little more than a split costs. Returns how
+    much of its cost the rows of one have, 1 at least.
+    """
+    s.program.status[LARGEST], load = 0, 1.0
     for k in range(s.stack.head[0, stack_frame.N_CLASSES]):
         set_gains(s, k, n_words)
         expect_gain(s)
         beam_search(s, n_literals, n_words)
+        for i in range(s.program.status[NUMBER]):
+            dual, cost = duals_and_cost(s, i, k, n_words)
+            load = max(load, float(dual) / float(cost))
         pool_found(s, n_words)
+    return load
 
 
 @helper
 def begin_pricing(s: Space) -> None:
     """Let :func:`price_all` begin."""
-    s.program.status[PART], s.program.status[LARGEST], s.program.status[DEPTH] = 1, 0, -1
+    p = s.program
+    p.status[PART], p.status[DEPTH], p.status[LARGEST], p.status[UNFOUND] = 1, -1, 0, 0
 
 
 @helper
 def price_all(s: Space, n_literals: int, n_words: int, limit: int) -> bool:
-    """Look through all conjunctions, or go on with it: ``LARGEST`` is at least the most that one
-    gains. Whether it is done; it stops when the work reaches ``limit``."""
+    """Look through all conjunctions, or go on with it; whether it is done. It stops when the work
+    reaches ``limit``.
+
+    What it finds then gains no more than a split costs, as its duals ``value`` are lowered. All
+    others gain no more than ``UNFOUND``, or more than is useful.
+    """
     p = s.program
     useful = largest_useful(s, n_words)
     while p.status[PART] <= s.stack.head[0, stack_frame.N_CLASSES]:
@@ -195,6 +241,8 @@ def price_all(s: Space, n_literals: int, n_words: int, limit: int) -> bool:
             begin_search(s, n_literals, n_words)
         if not search_conjunctions(s, n_words, useful, limit):
             return False
+        p.status[UNFOUND] = max(p.status[UNFOUND], p.status[WORST])
+        lower_found(s, p.status[PART] - 1, n_words)
         pool_found(s, n_words)
         p.status[PART] += 1
     p.status[PART] = 0
@@ -203,8 +251,8 @@ def price_all(s: Space, n_literals: int, n_words: int, limit: int) -> bool:
 
 @helper
 def scale_duals(s: Space, n_words: int, largest: int) -> int:
-    """Scale the duals ``value`` to validity, if no conjunction gains more than ``largest``; their
-    sum.
+    """Scale the duals ``value``, which makes them valid if no conjunction gains more than
+    ``largest``; their sum.
 
     With ``gain(c) = y(c) − error · errors(c) ≤ largest`` for all conjunctions, and ``a = split /
     largest ≤ 1``: ``a · y(c) ≤ a · largest + a · error · errors(c) ≤ split + error · errors(c)``.
@@ -220,11 +268,10 @@ def scale_duals(s: Space, n_words: int, largest: int) -> int:
 
 @helper
 def mix_duals(s: Space, n_words: int) -> None:
-    """Write to ``value`` the mean of the pool's duals and of the centre, which is scaled so that
+    """Write to ``value`` the mean of the pool's duals and of the centre, which is lowered so that
     the pool's constraints hold."""
-    largest = load_pool(s, s.program.centre, n_words)
+    lower_to_pool(s, s.program.centre, n_words)
     for i in range(64 * n_words):
-        s.program.centre[i] /= largest
         share = 0.5 * s.duals.best[i] + 0.5 * s.program.centre[i]
         s.program.value[i] = np.int64(share * float(s.params.split) + 0.5)
 
@@ -266,9 +313,11 @@ def largest_useful(s: Space, n_words: int) -> int:
 
 @helper
 def keep_duals(s: Space, n_words: int) -> None:
-    """Let the root have the duals ``value``, after a search through all conjunctions, if they are
-    better than its own."""
-    if scale_duals(s, n_words, s.program.status[LARGEST]) > sum_root(s):
+    """Let the root, and the centre, have the duals ``value`` if they are better than their own,
+    after a search through all conjunctions."""
+    total = scale_duals(s, n_words, s.program.status[UNFOUND])
+    move_centre(s, n_words, total)
+    if total > sum_root(s):
         for i in range(64 * n_words):
             s.stack.duals[i] = np.uint64(s.program.value[i])
 
@@ -334,8 +383,8 @@ def improve_duals(s: Space, lower: float, cost: float, limit: int) -> bool:
             return True
         mix_duals(s, n_words)
         before = p.status[SIZE]
-        price_some(s, n_literals, n_words)
-        total = scale_duals(s, n_words, p.status[LARGEST])
+        load = price_some(s, n_literals, n_words)
+        total = scale_duals(s, n_words, int(load * float(split)))
         changed = move_centre(s, n_words, total) or p.status[SIZE] > before
         # To look through all takes long, so that it must halve the gap.
         if p.status[LARGEST] <= split + split // _CLOSE and 2.0 * float(total) > most + least:
@@ -400,12 +449,12 @@ def work_allowed(s: Space) -> int:
     """How much work improving the duals may take so far.
 
     As much as the search of trees; once its first turn has promised to close a part of the gap,
-    three times as much; if it is set, ``SHARE`` times as much.
+    twice as much; if it is set, ``SHARE`` times as much.
     """
     p = s.program
     if p.status[SHARE] > 0:
         return int(p.status[SHARE] * p.status[SEARCH])
-    return int((3 if p.status[TURNS] > 0 else 1) * p.status[SEARCH])
+    return int((2 if p.status[TURNS] > 0 else 1) * p.status[SEARCH])
 
 
 @helper
@@ -422,7 +471,8 @@ def raise_duals(s: Space, lower: int, upper: int) -> None:
 
     ``lower`` is a bound of all trees that is known, ``upper`` the cost of the best one known.
     It is done again after the next iteration, until it has done all work that it may, or a search
-    through all conjunctions turns out to be long; and then whenever the search's work has doubled.
+    through all conjunctions turns out to be long. The next turn is when the search's work has
+    doubled, later ones whenever it has grown by a quarter.
     It is a kernel of its own, which most searches need not compile.
     """
     p, before, allowed = s.program, sum_root(s), work_allowed(s)
@@ -431,7 +481,7 @@ def raise_duals(s: Space, lower: int, upper: int) -> None:
     if good:
         p.status[DUE] = INFINITE
     elif p.status[WORK] > allowed or is_long(s):
-        p.status[DUE] = 2 * p.status[SEARCH]
+        p.status[DUE] = int((_LATER if p.status[TURNS] > 0 else 2.0) * p.status[SEARCH])
         p.status[TURNS] += 1
     else:
         p.status[DUE] = p.status[SEARCH] + 1

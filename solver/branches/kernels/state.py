@@ -224,15 +224,17 @@ class Program(NamedTuple):
     SHARE,
     WIDTH,
     STALLED,
+    UNFOUND,
     STATUS,
-) = range(17)
+) = range(18)
 """Operations on words; size of the pool; the search's work at the next improvement; operations of
 the search of trees. Of the search through all conjunctions: the class of their leaf and 1, 0
 between two searches; literals on the way; sets found, and the least gain for the next; the most
 that one gains. The most that the pool's duals can sum to; turns that are over; whether the duals
 are those of another shard; the work at which the search through all conjunctions began; how many
 times the search's work improving may take, if that is set; words of a set of columns; rounds in a
-row that have changed nothing. ``STATUS`` is how many these are."""
+row that have changed nothing; the most that a conjunction gains that the search has not found.
+``STATUS`` is how many these are."""
 
 
 @by_reference

@@ -22,6 +22,7 @@ from solver.branches.kernels.state import (
     FOUND,
     LARGEST,
     NUMBER,
+    UNFOUND,
     WIDTH,
     WORK,
     WORST,
@@ -99,13 +100,13 @@ def search_conjunctions(s: Space, n_words: int, useful: int, limit: int) -> bool
     """Find the conjunctions whose rows gain more than ``WORST``, ``FOUND`` of the best of them.
 
     Depth-first. It stops when the work reaches ``limit``, and then goes on from there; whether it
-    is done. It is also done when there are ``FOUND``, and one of them gains more than ``useful``.
+    is done. It is also done when there are ``FOUND`` that gain more than ``useful``.
     """
     p = s.program
     while p.status[DEPTH] >= 0:
         if p.status[WORK] > limit:
             return False
-        if p.status[NUMBER] == FOUND and p.status[LARGEST] > useful:
+        if p.status[NUMBER] == FOUND and p.status[WORST] > useful:
             p.status[DEPTH] = -1
             break
         d = p.status[DEPTH]
@@ -118,7 +119,7 @@ def search_conjunctions(s: Space, n_words: int, useful: int, limit: int) -> bool
             enter_literal(s, d, literal)
             continue
         if literal >= 0:  # none of its conjunctions gains more than this
-            p.status[LARGEST] = max(p.status[LARGEST], most)
+            p.status[UNFOUND] = max(p.status[UNFOUND], most)
         p.status[DEPTH] -= 1
         if d > 0:
             leave_out(s, d - 1)

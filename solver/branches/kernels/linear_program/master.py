@@ -21,6 +21,8 @@ from solver.kernels.simd import add_marked, sum_marked, sum_set
 _STEPS = 100
 _TIGHT = 0.85, 0.9, 0.95, 1.0, 1.05  # load of a conjunction that stays in a full pool
 _PACE = 0.25
+_LOOSE = 0.05  # share of its cost that a conjunction's rows lack, from which on it rests
+_REST = 7.0  # steps
 
 
 @helper
@@ -117,6 +119,19 @@ def load_pool(s: Space, duals: Floats, n_words: int) -> float:
 
 
 @helper
+def lower_to_pool(s: Space, duals: Floats, n_words: int) -> None:
+    """Lower the duals until the rows of each conjunction have no more than its cost."""
+    for c in range(s.program.status[SIZE]):
+        load = sum_rows(duals, s.program.pool[c], n_words) / s.program.pool_cost[c]
+        if load > 1.0:
+            for w in range(n_words):
+                word = s.program.pool[c, w]
+                while word != ZERO:
+                    duals[64 * w + trailing_zeros(word)] /= load
+                    word &= word - ONE
+
+
+@helper
 def count_pool(s: Space, n_words: int) -> None:
     """Write to ``degree`` in how many conjunctions each row is."""
     for i in range(64 * n_words):
@@ -154,6 +169,30 @@ def step_duals(s: Space, n_words: int, pace: float) -> None:
 
 
 @helper
+def step_prices(s: Space, n_words: int, pace: float) -> int:
+    """Raise the prices of conjunctions whose rows have more than their cost, and lower the others.
+
+    ``load`` counts the steps for which a conjunction rests: one without a price whose rows lack
+    much of its cost. The number of those that do not.
+    """
+    u, load, n = s.program, s.duals.load, 0
+    for i in range(64 * n_words):
+        s.duals.paid[i] = np.float32(0.0)
+    for c in range(u.status[SIZE]):
+        if load[c] > 0.0:
+            load[c] -= 1.0
+            continue
+        n += 1
+        excess = float(sum_set(s.duals.ahead, u.pool[c], n_words)) - u.pool_cost[c]
+        u.pool_price[c] = max(0.0, u.pool_price[c] + pace * excess / float(u.pool_rows[c]))
+        if u.pool_price[c] > 0.0:
+            add_price(s, c, n_words)
+        elif excess < -_LOOSE * u.pool_cost[c]:
+            load[c] = _REST
+    return n
+
+
+@helper
 def solve_pool(s: Space, n_words: int, cost: float) -> float:
     """Improve the trial duals for the pool's constraints alone.
 
@@ -162,22 +201,18 @@ def solve_pool(s: Space, n_words: int, cost: float) -> float:
     hold ``Σ x(c) · cost(c)``, and a row that pays less than 1 the rest of its weight. ``cost`` is
     that of a tree, in splits.
     """
-    u, size, n_rows = s.program, s.program.status[SIZE], float(s.stack.head[0, stack_frame.N_ROWS])
+    n_rows, worked = float(s.stack.head[0, stack_frame.N_ROWS]), 0
     pace = _PACE * (n_rows / cost) ** 0.5
     count_pool(s, n_words)
     pay_rows(s, n_words)
     for i in range(64 * n_words):
         s.duals.best[i] = 0.0
+    for c in range(s.program.status[SIZE]):
+        s.duals.load[c] = 0.0
     for _ in range(_STEPS):
         step_duals(s, n_words, pace)
-        for i in range(64 * n_words):
-            s.duals.paid[i] = np.float32(0.0)
-        for c in range(size):
-            excess = float(sum_set(s.duals.ahead, u.pool[c], n_words)) - u.pool_cost[c]
-            u.pool_price[c] = max(0.0, u.pool_price[c] + pace * excess / float(u.pool_rows[c]))
-            if u.pool_price[c] > 0.0:
-                add_price(s, c, n_words)
-    s.program.status[WORK] += _STEPS * n_words * (size // 2 + 12)
+        worked += step_prices(s, n_words, pace)
+    s.program.status[WORK] += n_words * (worked // 2 + 12 * _STEPS)
     return scale_to_pool(s, n_words)
 
 
