@@ -233,8 +233,8 @@ def price_all(s: Space, n_literals: int, n_words: int, limit: int) -> bool:
     others gain no more than ``UNFOUND``, or more than is useful.
     """
     p = s.program
-    useful = largest_useful(s, n_words)
     while p.status[PART] <= s.stack.head[0, stack_frame.N_CLASSES]:
+        useful = largest_useful(s, n_words)
         set_gains(s, p.status[PART] - 1, n_words)
         if p.status[DEPTH] < 0:
             expect_gain(s)

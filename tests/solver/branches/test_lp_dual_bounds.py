@@ -187,6 +187,9 @@ def test_duals_become_valid_at_the_cost_of_what_gains_too_much(table, data):
     if (some := drawn(table, data, 0.0)) is None:
         return
     engine, at, before = some
+    if has_no_room := data.draw(st.booleans()):  # for the groups of a second literal
+        program = engine.program
+        engine.program = program._replace(group_gain=program.group_gain[: 2 * len(at)])
     engine.stack.duals[at] = before
     was_valid = largest_excess(engine) <= 0
     engine.stack.duals[at] = 0
@@ -199,8 +202,36 @@ def test_duals_become_valid_at_the_cost_of_what_gains_too_much(table, data):
         assert left <= value
         if was_valid:
             assert left >= value * split // unfound - 1
-    if was_valid:
+    if was_valid and not has_no_room:
         assert unfound == split + split // 1024
+
+
+def test_a_conjunction_that_gains_as_much_as_one_with_more_rows_is_lowered_too():
+    """Where the rows that it lacks gain 0 as long as they are merged."""
+    problem = Problem.from_codes([[1, 0], [0, 0], [0, 1], [1, 1]], [0, 1, 1, 1])
+    engine = opened(problem, Fraction(1, 60))
+    rows = engine.stack.rows
+    at = [i for i in range(64 * int(engine.stack.head[0, stack_frame.N_WORDS])) if rows[i] >= 0]
+    engine.program.value[at] = int(engine.params.error) * engine.table.labels[rows[at]]
+    engine.stack.duals[at] = 0
+    validate(engine.space, 10**9)
+    assert engine.stack.duals[at].any()
+    assert largest_excess(engine) <= 0
+
+
+def test_more_conjunctions_than_are_kept_gain_too_much():
+    """What is not kept scales all duals; what is kept is lowered, the last one, too."""
+    codes = np.array([*itertools.product((0, 1), repeat=7)])
+    engine = opened(Problem.from_codes(codes, codes.sum(axis=1) % 2), Fraction(1, 100))
+    rows, error, generator = engine.stack.rows, int(engine.params.error), np.random.default_rng(2)
+    at = [i for i in range(64 * int(engine.stack.head[0, stack_frame.N_WORDS])) if rows[i] >= 0]
+    for _ in range(5):
+        engine.stack.duals[at] = 0
+        engine.program.value[at] = generator.integers(error // 2, error, len(at))
+        validate(engine.space, 10**9)
+        assert engine.program.status[UNFOUND] > 1.01 * int(engine.params.split)
+        assert engine.stack.duals[at].any()
+        assert largest_excess(engine) <= 0
 
 
 def test_duals_are_kept_only_if_they_are_better(improved):

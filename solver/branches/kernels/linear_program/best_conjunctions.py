@@ -245,6 +245,7 @@ def add_free_literals(s: Space, d: int) -> bool:
             p.added[d, side, w] |= free
             drops |= free & ~u.held[2 + side, w]
     if drops != ZERO:
+        p.gained[d] = 0  # what is left is another conjunction, also if it gains as much
         n = np.uint64(p.group_end[d])
         for i in range(n, np.uint64(p.group_end[d + 1])):
             lacks = ZERO
