@@ -187,9 +187,9 @@ def test_duals_become_valid_at_the_cost_of_what_gains_too_much(table, data):
     if (some := drawn(table, data, 0.0)) is None:
         return
     engine, at, before = some
-    if has_no_room := data.draw(st.booleans()):  # for the groups of a second literal
+    if has_no_room := data.draw(st.booleans()):  # for groups beside those of the root
         program = engine.program
-        engine.program = program._replace(group_gain=program.group_gain[: 2 * len(at)])
+        engine.program = program._replace(group_gain=program.group_gain[: len(at)])
     engine.stack.duals[at] = before
     was_valid = largest_excess(engine) <= 0
     engine.stack.duals[at] = 0
