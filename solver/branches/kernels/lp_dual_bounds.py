@@ -230,7 +230,9 @@ def price_all(s: Space, n_literals: int, n_words: int, limit: int) -> bool:
     reaches ``limit``.
 
     What it finds then gains no more than a split costs, as its duals ``value`` are lowered. All
-    others gain no more than ``UNFOUND``, or more than is useful.
+    others gain no more than ``UNFOUND``, unless the search ended early, which makes this more than
+    is useful; or they are left out for one that was found, to whose rows they add groups that
+    gain nothing. These gain nothing with lower duals either.
     """
     p = s.program
     while p.status[PART] <= s.stack.head[0, stack_frame.N_CLASSES]:
