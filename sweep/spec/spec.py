@@ -396,8 +396,10 @@ class Spec(Strict):
 
     name: Name  #: letters, digits, spaces and ._-
     datasets: list[DatasetEntry] = Field(min_length=1)  #: the tables
-    encodings: list[EncodingEntry] = Field(min_length=1)  #: what turns columns into features
-    lambdas: list[LambdaItem] = Field(min_length=1)  #: the prices of a split
+    encodings: list[EncodingEntry] = Field(default=[], min_length=1)
+    """What turns columns into features; needed unless each dataset has its own."""
+    lambdas: list[LambdaItem] = Field(default=[], min_length=1)
+    """The prices of a split; needed unless each dataset has its own."""
     solvers: list[SolverEntry] = Field(min_length=1)  #: the searches
     validation: Validation = Field(default=NoValidation(kind="none"), discriminator="kind")
     """How rows are held out for testing."""
@@ -434,6 +436,17 @@ class Spec(Strict):
                     raise problem(f"the dataset {dataset.name!r} is duplicated", "datasets", i)
                 found[dataset.name] = dataset
         object.__setattr__(self, "datasets", [*found.values()])
+        return self
+
+    @model_validator(mode="after")
+    def _datasets_have_all_axes(self) -> Spec:
+        for key in ("encodings", "lambdas"):
+            for dataset in self.datasets:
+                if not getattr(self, key) and getattr(dataset, key) is None:
+                    raise problem(
+                        f"the key {key!r} is missing, and the dataset {dataset.name!r} has none "
+                        "of its own"
+                    )
         return self
 
     @model_validator(mode="after")

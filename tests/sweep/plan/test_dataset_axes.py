@@ -58,3 +58,17 @@ def test_they_are_checked_like_the_sweeps(own: str, words: list[str]) -> None:
     with pytest.raises(InputError) as caught:
         parse_spec(text)
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+@pytest.mark.parametrize("key", ["encodings", "lambdas"])
+def test_a_sweep_needs_no_axis_that_each_dataset_has(key: str) -> None:
+    line = {"encodings": "encodings: [categorical]\n", "lambdas": "lambdas: [0.01]\n"}[key]
+    own = SPEC.replace("{name: monks-1,", "{name: monks-1, encodings: categorical,")
+    two = own.replace("  - monks-3\n", "")
+    keys = [
+        {task.key for task in make_plan(parse_spec(text)).tasks()}
+        for text in (two, two.replace(line, ""))
+    ]
+    assert keys[0] == keys[1]
+    with pytest.raises(InputError, match=f"'{key}' is missing.* 'monks-3' has none of its own"):
+        parse_spec(own.replace(line, ""))
