@@ -336,6 +336,20 @@ def test_parts_share_one_linear_program(hard: Problem) -> None:
     assert second.learned() == b""  # they are not told back
 
 
+def test_the_first_of_many_parts_reads_no_branches_while_it_is_at_the_duals(hard: Problem) -> None:
+    first, other = (engine_of(hard, Fraction(1, 120), Shard(i, 3)) for i in range(2))
+    while other.iterations < 512:
+        assert other.step(64, -1) != FULL or other.grow(None)
+    told, status, before = other.learned(), first.program.status, first.memo.used[NODES]
+    status[WORK], own = 2 * status[SEARCH], status[WORK]
+    first.learn(told)
+    assert first.memo.used[NODES] == before
+    assert first.stack.split_lower[0].max() == other.stack.split_lower[0].max()
+    status[WORK] = own
+    first.learn(told)
+    assert first.memo.used[NODES] > before
+
+
 def test_a_part_leaves_the_linear_program_to_the_first_for_long(hard: Problem) -> None:
     engine = engine_of(hard, Fraction(1, 120), Shard(1, 2))
     status = engine.program.status
