@@ -77,7 +77,7 @@ def unknown_name(value: object, allowed: Iterable[str], what: str, meant: str | 
     close = [meant] if meant else difflib.get_close_matches(str(value), names, n=1, cutoff=0.6)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return f"unknown {what} {value!r}{hint}; allowed: {shown}"
+    return f"unknown {what} {value!r}{hint}; allowed: {shown or 'none'}"
 
 
 def columns_like(name: object, columns: Iterable[object]) -> str:

@@ -247,7 +247,7 @@ def _fit(
     read: dict[str, Factorized] = {}
     raw = columns_by_name(features)
     specs = fit_columns(encoding, raw, columns, read)
-    classes = np.asarray(target, dtype=np.int64)
+    classes = _classes_of(target, len(next(iter(raw.values()))), n_classes)
     if weights is None:
         weights = WholeWeights.ones(len(classes))
     tests: list[NodeTest | Scale] = []
@@ -276,3 +276,23 @@ def _fit(
         if len(tests) == before:
             without.append(name)
     return Encoder(encoding, settings, tuple(tests), specs, tuple(without)), read
+
+
+def _classes_of(target: ArrayLike, n_rows: int, n_classes: int) -> NDArray[np.int64]:
+    """The class of every row; InputError if one is no class."""
+    classes = np.asarray(target)
+    if classes.shape != (n_rows,):
+        raise InputError(
+            f"target has shape {classes.shape}, the table {n_rows} rows; give one each"
+        )
+    if classes.dtype.kind not in "iub":
+        raise InputError(
+            f"target has dtype {classes.dtype}; give whole numbers from 0 to n_classes - 1, as "
+            "np.unique(target, return_inverse=True) does"
+        )
+    if n_rows and not 0 <= classes.min() <= classes.max() < max(n_classes, 1):
+        raise InputError(
+            f"target has values from {classes.min()} to {classes.max()}; classes are numbers from "
+            f"0 to n_classes - 1 = {n_classes - 1}"
+        )
+    return classes.astype(np.int64)

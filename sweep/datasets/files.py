@@ -21,6 +21,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from solver.errors import InputError, InputWarning, one_line
+from solver.features.number_format import count
 from solver.features.text_parsing import TextFormat
 from solver.features.to_pandas import as_frame
 from sweep.datasets.csv_parser import parse_text
@@ -207,9 +208,27 @@ def _parse(
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return parse_text(text, separator, texts, as_text)
+            frame = parse_text(text, separator, texts, as_text)
         except pd.errors.ParserWarning:
             raise InputError(f"{path} has lines with more fields than its first line") from None
+    _refuse_short_lines(path, text, separator, len(names))
+    return frame
+
+
+def _refuse_short_lines(path: Path, text: str, separator: str, most: int) -> None:
+    """Refuse lines of fewer fields than the first one: pandas would take the rest for missing."""
+    lines = text.count("\n") + (not text.endswith("\n"))
+    if '"' not in text and text.count(separator) == (most - 1) * lines:
+        return  # no line has more, so none has fewer
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    with suppress(csv.Error):  # a field beyond the limit of this reader
+        for row in rows:
+            is_blank = len(row) < 2 and not "".join(row).strip()
+            if len(row) < most and not is_blank:
+                raise InputError(
+                    f"line {rows.line_num} of {path} has {count(len(row), 'field')}, the first "
+                    f"line {most}; is the file complete? Write a separator for each missing value"
+                )
 
 
 def find_separator(text: str, usual: str = ",") -> str:

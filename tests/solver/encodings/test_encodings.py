@@ -288,3 +288,20 @@ def test_fit_and_transform_at_once_give_the_same(data, encoding):
     assert repr(at_once) == repr(encoder)
     assert matrix.dtype == np.int32
     assert matrix.tolist() == codes(encoder, frame)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ([0], r"shape \(1,\), the table 3 rows"),
+        ([0, 1], r"shape \(2,\)"),
+        ([[0], [1], [0]], r"shape \(3, 1\)"),
+        ([0, -1, 1], "values from -1 to 1; .* 0 to n_classes - 1 = 1"),
+        ([0, 1, 2], "values from 0 to 2"),
+        (["a", "b", "a"], "dtype .*; give whole numbers from 0"),
+        ([0.0, 0.5, 1.0], "dtype float64"),
+    ],
+)
+def test_classes_are_numbers_of_classes(target, message):
+    with pytest.raises(InputError, match=message):
+        fit_encoder("mdlp", pd.DataFrame({"x": [1, 2, 3]}), target, n_classes=2)
